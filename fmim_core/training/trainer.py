@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
@@ -38,6 +38,25 @@ class TrainResult:
     warnings: list[str] = field(default_factory=list)
 
 
+class Trainer(Protocol):
+    """What a `Training` trains with, an epoch at a time: nothing else knows how.
+
+    model: images as `Evaluator` has them → embeddings; the same object all along.
+    """
+
+    model: nn.Module
+    warnings: list[str]
+
+    def epoch(self, number: int, seconds: Seconds) -> dict[str, Any]:
+        """Train epoch 1, 2, …; return what its row of the history says of it. Raises `Diverged`."""
+
+    def state(self) -> dict[str, Any]:
+        """Return all that is needed to go on after this epoch, as plain values and tensors."""
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from `state()`."""
+
+
 class Training(Evaluator):
     """One training, an epoch at a time: `while not training.done: row = training.run_epoch()`.
 
@@ -56,22 +75,16 @@ class Training(Evaluator):
     def __init__(
         self, config: TrainConfig, train: ImageSet, validation: ImageSet | None, seed: int, device: torch.device
     ) -> None:
-        check_images(config, train)
         if config.keep != "last" and validation is None:
             raise ValueError(
                 f"keep = {config.keep!r} needs a validation set, to know the best epoch: give one, or keep 'last'"
             )
-        self._seed, self._validation = seed, validation
-        identities = torch.from_numpy(train.identities(config.identity == "side"))
-        self._sampler = SubjectSampler(identities, config.batches)
-        self._step = TrainingStep(config, self._sampler.subjects, self._sampler.labels(), seed, device)
-        super().__init__(config, self._step.model, device)
-        self._images, self._classes = DeviceImages(train, device), identities.to(device)
+        self._trainer: Trainer = StepTrainer(config, train, seed, device)
+        super().__init__(config, self._trainer.model, device)
+        self.warnings = self._trainer.warnings
+        self._validation = validation
         self._validation_images = None if validation is None else DeviceImages(validation, device)
         self._kept: dict[str, Any] | None = None
-        if few := self._sampler.repeating:
-            wanted = f"fewer than {config.batches.images_per_subject} images: repeated in batches"
-            self.warnings = [f"{few} of {self._sampler.subjects} training subjects have {wanted}"]
 
     @property
     def done(self) -> bool:
@@ -86,7 +99,7 @@ class Training(Evaluator):
         start = time.perf_counter()
         epoch = len(self.history) + 1
         with float32_defined(self.config.precision):
-            trained = self._train_epoch(epoch)
+            trained = self._trainer.epoch(epoch, self.seconds)
         validated: dict[str, float] = {}
         if self._validation is not None and self.config.validates(epoch):
             embeddings = self.embed(self._validation)
@@ -99,47 +112,6 @@ class Training(Evaluator):
         row = EpochRow(epoch=epoch, **trained, **validated, seconds=time.perf_counter() - start)
         self.history.append(row)
         return row
-
-    def _train_epoch(self, epoch: int) -> dict[str, Any]:
-        schedule, index = self._step.schedule, self._step.index
-        collector = StatisticsCollector(self.device, schedule.needs_values, self.config.histogram_bins)
-        with self.seconds.measure("data"):
-            positions, seen = self._sampler.epoch(torch_generator(self._seed, "batches", epoch))
-            classes = self._classes[positions.to(self.device)]
-        fetch = partial(self._images.batches, positions.flatten(), self.config.batches.size)
-        if epoch == 1 and schedule.measures_first:
-            with self.seconds.measure("train"):
-                self._step.measure_first(zip(fetch(), classes, strict=True))
-        batches = fetch()
-        totals = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, active triplets, empty batches
-        self._step.begin_epoch(epoch)
-        for labels in classes:  # nothing in this loop waits for the device
-            with self.seconds.measure("data"):
-                stored = next(batches)
-            with self.seconds.measure("startup" if self._step.starting else "train"):
-                (loss, active), batch = self._step(stored, labels)
-                collector.add(batch)
-                totals += torch.stack([loss, active, active == 0]).double()
-        with self.seconds.measure("train"):
-            total, active, empty = totals.tolist()  # waits for the device
-            statistics = collector.finish()
-        if not (math.isfinite(total) and math.isfinite(statistics.phi_an_mean)):
-            raise Diverged(f"epoch {epoch}: loss {total / len(classes)}, mean φ_an {statistics.phi_an_mean}")
-        margins = self._step.end_epoch()
-        schedule.observe(epoch, statistics)
-        return {
-            "loss": total / len(classes),
-            "epsilon": margins.epsilon,
-            "beta": margins.beta if self.config.loss.uses_beta else math.nan,
-            "delta_mean": statistics.delta_mean,
-            "phi_an_mean": statistics.phi_an_mean,
-            "phi_ap_mean": statistics.phi_ap_mean,
-            "active_share": active / (len(classes) * index.triplets),
-            "batches": len(classes),
-            "empty_batches": int(empty),
-            "subjects_seen_share": seen,
-            **statistics.histograms,
-        }
 
     def _on_device(self, images: ImageSet) -> DeviceImages:
         found = self._validation_images if images is self._validation else None
@@ -163,17 +135,81 @@ class Training(Evaluator):
 
     def state(self) -> dict[str, Any]:
         return {
-            **self._step.state(),
+            **self._trainer.state(),
             "kept": self._kept,
             "history": [row.model_dump(mode="json") for row in self.history],
             "seconds": vars(self.seconds) | {"startup": 0.0},  # whoever goes on compiles anew
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        self._step.load_state(state)
+        self._trainer.load_state(state)
         kept, self.history = state["kept"], [EpochRow.model_validate(row) for row in state["history"]]
         self._kept = kept and {"decides": kept["validation"]["mAP"]} | kept  # nothing else did in older checkpoints
         self.seconds = Seconds(**(state["seconds"] | {"startup": 0.0}))  # that of before is in the cost already
+
+
+class StepTrainer:
+    """Trains by `TrainingStep`, with batches of S subjects × M images. Raises as `Training`."""
+
+    def __init__(self, config: TrainConfig, train: ImageSet, seed: int, device: torch.device) -> None:
+        check_images(config, train)
+        self._config, self._seed, self._device = config, seed, device
+        identities = torch.from_numpy(train.identities(config.identity == "side"))
+        self._sampler = SubjectSampler(identities, config.batches)
+        self._step = TrainingStep(config, self._sampler.subjects, self._sampler.labels(), seed, device)
+        self.model = self._step.model
+        self._images, self._classes = DeviceImages(train, device), identities.to(device)
+        self.warnings: list[str] = []
+        if few := self._sampler.repeating:
+            wanted = f"fewer than {config.batches.images_per_subject} images: repeated in batches"
+            self.warnings = [f"{few} of {self._sampler.subjects} training subjects have {wanted}"]
+
+    def epoch(self, number: int, seconds: Seconds) -> dict[str, Any]:
+        schedule, index = self._step.schedule, self._step.index
+        collector = StatisticsCollector(self._device, schedule.needs_values, self._config.histogram_bins)
+        with seconds.measure("data"):
+            positions, seen = self._sampler.epoch(torch_generator(self._seed, "batches", number))
+            classes = self._classes[positions.to(self._device)]
+        fetch = partial(self._images.batches, positions.flatten(), self._config.batches.size)
+        if number == 1 and schedule.measures_first:
+            with seconds.measure("train"):
+                self._step.measure_first(zip(fetch(), classes, strict=True))
+        batches = fetch()
+        totals = torch.zeros(3, dtype=torch.float64, device=self._device)  # loss, active triplets, empty batches
+        self._step.begin_epoch(number)
+        for labels in classes:  # nothing in this loop waits for the device
+            with seconds.measure("data"):
+                stored = next(batches)
+            with seconds.measure("startup" if self._step.starting else "train"):
+                (loss, active), batch = self._step(stored, labels)
+                collector.add(batch)
+                totals += torch.stack([loss, active, active == 0]).double()
+        with seconds.measure("train"):
+            total, active, empty = totals.tolist()  # waits for the device
+            statistics = collector.finish()
+        if not (math.isfinite(total) and math.isfinite(statistics.phi_an_mean)):
+            raise Diverged(f"epoch {number}: loss {total / len(classes)}, mean φ_an {statistics.phi_an_mean}")
+        margins = self._step.end_epoch()
+        schedule.observe(number, statistics)
+        return {
+            "loss": total / len(classes),
+            "epsilon": margins.epsilon,
+            "beta": margins.beta if self._config.loss.uses_beta else math.nan,
+            "delta_mean": statistics.delta_mean,
+            "phi_an_mean": statistics.phi_an_mean,
+            "phi_ap_mean": statistics.phi_ap_mean,
+            "active_share": active / (len(classes) * index.triplets),
+            "batches": len(classes),
+            "empty_batches": int(empty),
+            "subjects_seen_share": seen,
+            **statistics.histograms,
+        }
+
+    def state(self) -> dict[str, Any]:
+        return self._step.state()
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self._step.load_state(state)
 
 
 def check_images(config: TrainConfig, images: ImageSet) -> None:

@@ -21,7 +21,7 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.seeding import torch_generator
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.device import Captured, embeddings_of
-from fmim_core.training.trainer import Training
+from fmim_core.training.trainer import StepTrainer, Training
 from fmim_core.triplets.similarities import Similarities, unit
 from fmim_core.triplets.statistics import StatisticsCollector
 from tests.benchmarks.measurement import Measurement, fastest, synchronise
@@ -106,7 +106,7 @@ def _compare(size: Size, bank: Bank, device: torch.device) -> Iterator[Measureme
     graphs = size.compile == "cudagraphs"  # the best mode: what it waits for weighs most
     if graphs:
         streamed = training(size, bank, device)
-        streamed._images = DeviceImages(bank.development(), device, resident=False)
+        trainer_of(streamed)._images = DeviceImages(bank.development(), device, resident=False)
         functions["streamed"] = streamed.run_epoch
     best = {part: seconds / size.steps for part, seconds in fastest(functions, size.repeats, warm_up=1).items()}
     step = best["whole"]
@@ -120,14 +120,21 @@ def _compare(size: Size, bank: Bank, device: torch.device) -> Iterator[Measureme
         yield Measurement("step", f"  of it {part}", best[part], "the whole step", step, limit)
 
 
+def trainer_of(training: Training) -> StepTrainer:
+    """What it trains with."""
+    assert isinstance(training._trainer, StepTrainer)
+    return training._trainer
+
+
 def _parts(size: Size, bank: Bank, device: torch.device) -> dict[str, Callable[[], Any]]:
     """The parts of a step, each by itself, as often as an epoch has steps; the backbone as it is in the whole step."""
     other = training(size, bank, device)
-    step, augment = other._step, other.config.augmentation
-    positions = other._sampler.epoch(torch_generator(0, "batches", 1))[0]
-    stored = next(other._images.batches(positions.flatten(), size.subjects * 4)).clone()
+    trainer, augment = trainer_of(other), other.config.augmentation
+    step = trainer._step
+    positions = trainer._sampler.epoch(torch_generator(0, "batches", 1))[0]
+    stored = next(trainer._images.batches(positions.flatten(), size.subjects * 4)).clone()
     images = step._augment(stored, augment.draw(stored, step.generator))
-    classes = other._classes[positions[0].to(device)]
+    classes = trainer._classes[positions[0].to(device)]
     embeddings = torch.randn(len(stored), other.config.model.embedding_dim, device=device)
     collector = StatisticsCollector(device)
 
@@ -139,8 +146,8 @@ def _parts(size: Size, bank: Bank, device: torch.device) -> dict[str, Callable[[
     captured = Captured[None](step.generator) if size.compile == "cudagraphs" else None
 
     def data() -> None:
-        batches, _ = other._sampler.epoch(torch_generator(0, "batches"))
-        for batch in other._images.batches(batches.flatten(), size.subjects * 4):
+        batches, _ = trainer._sampler.epoch(torch_generator(0, "batches"))
+        for batch in trainer._images.batches(batches.flatten(), size.subjects * 4):
             assert len(batch) == len(stored)
 
     def loss() -> None:

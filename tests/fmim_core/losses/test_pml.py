@@ -63,11 +63,11 @@ def test_every_loss_trains_with_its_weights_in_single_precision(name: str, tiny_
     """What a training computes is what the library does, with the sizes of this training."""
     config = tiny_config(loss={"kind": "pml", "name": name, "params": NEEDED.get(name, {})}, margins={"kind": "none"})
     training = Training(config, tiny_bank.development(), None, 0, CPU)
-    before = {name: value.clone() for name, value in training._step.loss.named_parameters()}
+    before = {name: value.clone() for name, value in training._trainer._step.loss.named_parameters()}
     rows = [training.run_epoch() for _ in range(2)]
     assert rows[0].loss != rows[1].loss
     assert {value.dtype for value in before.values()} <= {torch.float32}
-    for name, value in training._step.loss.named_parameters():
+    for name, value in training._trainer._step.loss.named_parameters():
         assert not torch.equal(value, before[name]), name
     module = config.loss.build(5, 6)
     direct, raw = module.loss, leaf()

@@ -81,7 +81,7 @@ def test_no_step_waits_for_the_gpu(
     monkeypatch.setattr(fmim_device, "RESIDENT_SHARE", resident)
     run = training(tiny_bank, changes, "cuda")
     run.run_epoch()
-    take, left = run._step.take, [run._sampler.batches_per_epoch]
+    take, left = run._trainer._step.take, [run._trainer._sampler.batches_per_epoch]
 
     def watched(*inputs: torch.Tensor) -> Any:
         torch.cuda.set_sync_debug_mode("error")  # from here, the collector and the next batch too, to the last step
@@ -91,7 +91,7 @@ def test_no_step_waits_for_the_gpu(
             torch.cuda.set_sync_debug_mode("default")
         return result
 
-    monkeypatch.setattr(run._step, "take", watched)
+    monkeypatch.setattr(run._trainer._step, "take", watched)
     try:
         run.run_epoch()
     finally:
@@ -102,9 +102,9 @@ def test_no_step_waits_for_the_gpu(
 @cases
 def test_a_captured_step_computes_what_an_ordinary_one_does(tiny_bank: Bank, changes: dict[str, Any]) -> None:
     ordinary, captured = training(tiny_bank, changes, "cuda"), training(tiny_bank, changes, "cuda")
-    for group in captured._step.optimizer.param_groups:
+    for group in captured._trainer._step.optimizer.param_groups:
         group["capturable"] = True
-    graph = captured._step._captured = Captured(captured._step.generator)
+    graph = captured._trainer._step._captured = Captured(captured._trainer._step.generator)
     assert_same_course(run_all(ordinary), run_all(captured), 1e-2)
     assert graph._graph is not None
 

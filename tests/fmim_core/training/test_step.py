@@ -100,11 +100,11 @@ def test_a_replayed_step_computes_what_an_ordinary_one_does(
     """A CUDA graph, in all but the hardware: 3 ordinary steps, then the operations of the fourth again and again."""
     ordinary, replayed = training(tiny_bank, changes), training(tiny_bank, changes)
     for run in (ordinary, replayed):  # the optimizer that counts its steps on the device
-        for group in run._step.optimizer.param_groups:
+        for group in run._trainer._step.optimizer.param_groups:
             group["fused"] = True
-    calls, take = [], replayed._step.take
-    monkeypatch.setattr(replayed._step, "_captured", Taped())
-    monkeypatch.setattr(replayed._step, "take", lambda *inputs: (calls.append(1), take(*inputs))[1])
+    calls, take = [], replayed._trainer._step.take
+    monkeypatch.setattr(replayed._trainer._step, "_captured", Taped())
+    monkeypatch.setattr(replayed._trainer._step, "take", lambda *inputs: (calls.append(1), take(*inputs))[1])
     assert repr(rows_of(replayed)) == repr(rows_of(ordinary))
     assert len(calls) == WARMUP_STEPS + 1 < replayed.history[0].batches
     for name, value in ordinary.model.state_dict().items():
@@ -153,7 +153,7 @@ def test_nothing_in_an_epoch_waits_for_the_device(
     tiny_bank: Bank, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = training(tiny_bank, changes)
-    step, take, waits, left = run._step, run._step.take, Waits(), [0]
+    step, take, waits, left = run._trainer._step, run._trainer._step.take, Waits(), [0]
     waits.watching = False
     step.optimizer.register_step_post_hook(lambda *_: setattr(waits, "watching", left[0] > 0))
 
@@ -161,7 +161,7 @@ def test_nothing_in_an_epoch_waits_for_the_device(
         waits.watching, left[0] = True, left[0] - 1
         return take(stored, classes)
 
-    left[0] = run._sampler.batches_per_epoch
+    left[0] = run._trainer._sampler.batches_per_epoch
     monkeypatch.setattr(step, "take", watched)
     with waits:
         run.run_epoch()
