@@ -18,7 +18,7 @@ from tests.support.paths import ROOT
 
 ONE_ARM = '''"""One arm alone, of 14 trials in the preset smoke, with a small report."""
 
-from fmim import PRESETS, Arm, Choice, Space, Study
+from fmim import Arm, Choice, Space, Study
 
 ARM = Arm(
     name="triplet_grid",
@@ -26,7 +26,7 @@ ARM = Arm(
     settings=(("loss.kind", "triplet"), ("margins.kind", "fixed")),
     space=Space(choices=(Choice(path="margins.epsilon", values=(0.1, 0.25, 0.5, 0.75)),)),
 )
-STUDY = Study(name="one_arm", title="One arm", question="Does it end in order?", presets=PRESETS, arms=(ARM,))
+STUDY = Study(name="one_arm", title="One arm", question="Does it end in order?", arms=(ARM,))
 '''
 
 

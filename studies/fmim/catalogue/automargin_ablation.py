@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.declare.presets import PRESETS
 from fmim_spaces.domain import Assignment
 from fmim_spaces.spaces import point
 
@@ -19,7 +18,6 @@ STUDY = Study(
     name="automargin_ablation",
     title="What the paper leaves open about AutoMargin",
     question="Which unstated settings of AutoMargin change the result, and by how much?",
-    presets=PRESETS,
     search=False,
     baseline="reference",
     arms=(

@@ -9,7 +9,6 @@ against Triplet.
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.declare.presets import PRESETS
 from fmim_spaces import spaces
 from fmim_spaces.domain import Assignment, Space
 
@@ -28,7 +27,6 @@ STUDY = Study(
     name="automargin_vs_grid",
     title="AutoMargin versus grid search over margins",
     question="Is AutoMargin as good as an exhaustive grid search over margins, and what does each search cost?",
-    presets=PRESETS,
     comparisons=(
         ("triplet_automargin", "triplet_grid"),
         ("triplet_automargin_k2", "triplet_grid"),

@@ -7,7 +7,6 @@ selected on the same data, with `--selected runs/hyperparameter_selection`.
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.declare.presets import PRESETS
 from fmim_spaces.domain import Assignment
 from fmim_spaces.spaces import point
 
@@ -23,7 +22,6 @@ STUDY = Study(
     name="baselines",
     title="Seven losses by years after baseline",
     question="How well does each loss find a person again, and how does that fall with the years in between?",
-    presets=PRESETS,
     search=False,
     comparisons=tuple(
         ("adatriplet", other) for other in ("softtriple", "arcface", "sct", "wat", "contrastive", "triplet")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.declare.presets import PRESETS
 from fmim_spaces import spaces
 from fmim_spaces.domain import Assignment, Space
 
@@ -20,7 +19,6 @@ STUDY = Study(
     name="hyperparameter_selection",
     title="Hyperparameters selected by validation",
     question="Which of the paper's listed values does validation select for each method, and how much is at stake?",
-    presets=PRESETS,
     arms=(
         _arm("sct_grid", "sct", "Grid search", spaces.SCT_GRID),
         _arm("arcface_grid", "arcface", "Grid search", spaces.ARCFACE_GRID),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.declare.presets import PRESETS
 from fmim_spaces import spaces
 
 AUTOMARGIN = (("margins.kind", "automargin"), ("margins.k_delta", 2), ("margins.k_an", 2))
@@ -12,7 +11,6 @@ STUDY = Study(
     name="lambda_sweep",
     title="The weight λ of AdaTriplet's negative-pair term",
     question="Which λ serves AdaTriplet with AutoMargin best, above all for images many years apart?",
-    presets=PRESETS,
     baseline="lambda_0",
     arms=tuple(
         Arm(

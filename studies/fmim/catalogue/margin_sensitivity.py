@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.declare.presets import PRESETS
 from fmim_spaces import spaces
 
 STUDY = Study(
     name="margin_sensitivity",
     title="The triplet loss's sensitivity to its margin ε",
     question="How does mAP change with ε from 0 to 1.3, and where does training break down?",
-    presets=PRESETS,
     arms=(
         Arm(
             name="triplet_epsilon",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.declare.presets import PRESETS
 from fmim.declare.study import Surface
 from fmim_spaces.domain import Assignment
 from fmim_spaces.spaces import point
@@ -14,7 +13,6 @@ STUDY = Study(
     name="training_dynamics",
     title="Margins, loss and similarities during training",
     question="How do ε(t), β(t), the loss and the distributions of Δ and φ_an develop, with AutoMargin and without?",
-    presets=PRESETS,
     search=False,
     surfaces=(
         Surface(label="Triplet", settings=(("loss.kind", "triplet"),), epsilon=0.25),

@@ -107,7 +107,9 @@ class Arm(Config):
                 f"arm {self.name!r} takes {', '.join(names)} from the winner of {self.selected_from!r}, but the "
                 f"selection holds {dict(winner) if winner else 'no winner'} for it; it has {', '.join(selection.arms)}"
             )
-        choices = tuple(Choice(path=each.path, values=(winner[each.name],)) for each in self.space.parameters)
+        choices = tuple(
+            Choice(path=each.path, called=each.called, values=(winner[each.name],)) for each in self.space.parameters
+        )
         return self.model_copy(update={"space": Space(choices=choices), "searcher": Grid()})
 
     @property

@@ -16,10 +16,10 @@ from fmim.declare.study import Surface, read_changes, with_changes
 from fmim.plan import Plan
 from fmim.plan.checks import check_trainings
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import DONE, StudyFile, read_records
+from fmim_core.records import DONE, FixedSelection, SelectionFile, StudyFile, read_records
 from fmim_reports.parts.verdict import cautions
 from fmim_reports.reading.results import read_results
-from fmim_spaces.domain import Assignment
+from fmim_spaces.domain import Assignment, Choice, Space
 from tests.support.mini_study import MINI, MINI_STUDY, mini_plan, options_in, run_here
 from tests.support.program import Program
 
@@ -31,6 +31,36 @@ def arm(name: str, *settings: tuple[str, str], **more: str) -> Arm:
 def study(**more: object) -> Study:
     arms = (arm("a"), arm("b"), arm("c"))
     return Study(name="s", title="t", question="q", presets=(MINI,), arms=arms, search=False, **more)
+
+
+def test_settings_may_be_nested_and_there_may_be_nothing_to_say_of_a_search() -> None:
+    miner = {"name": "HDCMiner", "params": {"filter_percentage": 0.5}}
+    flat = (("loss.kind", "pml"), ("loss.name", "NCALoss"), ("loss.miner.name", "HDCMiner"))
+    flat = (*flat, ("loss.miner.params.filter_percentage", 0.5), ("epochs", 2))
+    nested = {"loss": {"kind": "pml", "name": "NCALoss", "miner": miner}, "epochs": 2}
+    for settings in (flat, nested, tuple(nested.items()), (*flat[:2], ("loss.miner", miner), flat[-1])):
+        made = Arm(name="a", settings=settings, search=None)
+        assert made == Arm(name="a", settings=flat)
+        assert (made.label, made.search) == ("NCALoss", "")
+    with pytest.raises(ValueError, match=r"Arm\nsettings.0\n  Input should be a valid tuple"):
+        Arm(name="a", settings=("loss.kind", "pml"))
+
+
+def test_parameters_of_one_name_are_told_apart_by_another_wherever_they_are_taken_to() -> None:
+    margins = [Choice(path=f"loss.{part}params.margin", values=(0.1, 0.2)) for part in ("", "miner.")]
+    with pytest.raises(ValueError, match=r"two have the same name; .*called='…'"):
+        Space(choices=margins)
+    space = Space(choices=(margins[0], Choice(path=margins[1].path, called="miner_margin", values=(0.1, 0.2))))
+    assert space.values() == {"margin": [0.1, 0.2], "miner_margin": [0.1, 0.2]}
+    settings = {"loss": {"kind": "pml", "name": "TripletMarginLoss", "miner": {"name": "TripletMarginMiner"}}}
+    own = Arm(name="a", settings=settings, space=space, selected_from="a")
+    values = {"margin": 0.1, "miner_margin": 0.2}
+    won = FixedSelection(configuration=values, number=0, score=0.5, metric="mAP", scores=(), selected_at="")
+    taken = own.with_winner(SelectionFile(arms={"a": won}))
+    assert list(taken.space.configurations()) == [values]
+    for one in (own, taken):
+        loss = one.train_config(MINI, values).loss
+        assert (dict(loss.params), dict(loss.miner.params)) == ({"margin": 0.1}, {"margin": 0.2})
 
 
 def test_a_baseline_is_compared_with_every_other_arm_and_comparisons_are_taken_as_given() -> None:

@@ -22,12 +22,12 @@ INLINE = ("--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "
 SEARCH = """
 from {module} import {searcher}
 
-from fmim import PRESETS, Arm, Space, Study, Uniform
+from fmim import Arm, Space, Study, Uniform
 
 RANGES = (Uniform(path="margins.epsilon", low=0.05, high=1.0), Uniform(path="margins.beta", low=0.0, high=1.0))
 ARM = Arm(name="mine", search="Mine", space=Space(ranges=RANGES), searcher={searcher}(samples=6),
           settings=(("loss.kind", "adatriplet"), ("margins.kind", "fixed")))
-STUDY = Study(name="own_search", title="My search", question="Does it run?", presets=PRESETS, arms=(ARM,))
+STUDY = Study(name="own_search", title="My search", question="Does it run?", arms=(ARM,))
 """
 
 
