@@ -87,8 +87,8 @@ class Loss(KindConfig):
     waits_for_device: ClassVar[bool] = False
 
     @classmethod
-    def called(cls, fields: Mapping[str, Any]) -> str:
-        """Return what it is called in words where it has these fields: the class's name."""
+    def called(cls, settings: Mapping[str, Any]) -> str:
+        """Return what it is called where a training has these settings, by dotted name: the class's name."""
         return cls.__name__
 
     @abstractmethod

@@ -97,9 +97,10 @@ class PML(LibraryClass, Loss):
     waits_for_device = True
 
     @classmethod
-    def called(cls, fields: Mapping[str, Any]) -> str:
-        """Return the library's name of the loss."""
-        return str(fields.get("name", cls.__name__))
+    def called(cls, settings: Mapping[str, Any]) -> str:
+        """Return the library's name of the loss, and of its miner if it has one."""
+        name, miner = settings.get("loss.name", cls.__name__), settings.get("loss.miner.name")
+        return f"{name} with {miner}" if miner else str(name)
 
     def build(self, embedding_dim: int, classes: int) -> LossModule:
         sizes = {"num_classes": classes, "embedding_size": embedding_dim, "descriptors_dim": embedding_dim}

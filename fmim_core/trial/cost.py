@@ -11,6 +11,7 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ def environment() -> dict[str, str]:
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,
+        "pytorch_metric_learning": version("pytorch-metric-learning"),
         "platform": platform.platform(),
         "host": platform.node(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",

@@ -131,7 +131,7 @@ class Arm(Config):
         """
         from fmim_core.losses.base import LOSSES
 
-        return LOSSES.find(self.loss_kind).called(nested(self.settings)["loss"])
+        return LOSSES.find(self.loss_kind).called(dict(self.settings))
 
     @property
     def label(self) -> str:

@@ -41,9 +41,21 @@ def test_settings_may_be_nested_and_there_may_be_nothing_to_say_of_a_search() ->
     for settings in (flat, nested, tuple(nested.items()), (*flat[:2], ("loss.miner", miner), flat[-1])):
         made = Arm(name="a", settings=settings, search=None)
         assert made == Arm(name="a", settings=flat)
-        assert (made.label, made.search) == ("NCALoss", "")
+        assert (made.label, made.search) == ("NCALoss with HDCMiner", "")
     with pytest.raises(ValueError, match=r"Arm\nsettings.0\n  Input should be a valid tuple"):
         Arm(name="a", settings=("loss.kind", "pml"))
+
+
+def test_a_change_and_a_space_may_be_of_any_parameter_of_the_librarys_loss() -> None:
+    changed = with_changes(QUICK, read_changes(["loss.params.swap=true", "loss.params.margin=1e-1"]))
+    names = Choice(path="loss.name", values=("TripletMarginLoss",))
+    p = Choice(path="loss.distance.params.p", values=(1,))
+    settings = {"loss": {"kind": "pml", "distance": {"name": "LpDistance"}}}
+    own = Arm(name="a", settings=settings, space=Space(choices=(names, p)))
+    loss = own.train_config(changed, next(own.space.corners())).loss
+    assert (loss.name, dict(loss.params)) == ("TripletMarginLoss", {"margin": 0.1, "swap": True})
+    assert dict(loss.distance.params) == {"p": 1}
+    assert own.label == "PML"
 
 
 def test_parameters_of_one_name_are_told_apart_by_another_wherever_they_are_taken_to() -> None:

@@ -80,7 +80,7 @@ def test_a_study_of_fifteen_lines_compares_a_searched_loss_of_the_library_with_a
     with (out / "report" / "tables" / "paired_differences.csv").open() as file:
         assert [(row["a"], row["b"]) for row in csv.DictReader(file)] == [("automargin", "ms")]
     assert [arm.label for arm in StudyFile.read(out / "study.json").arms] == [
-        "MultiSimilarityLoss",
+        "MultiSimilarityLoss with MultiSimilarityMiner",
         "AdaTriplet + AutoMargin",
     ]
 
