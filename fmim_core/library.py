@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ class Library:
         classes = vars(importlib.import_module(self.module))
         base = classes[self.base]
         of_base = [name for name, cls in classes.items() if inspect.isclass(cls) and issubclass(cls, base)]
-        return sorted({*of_base} - {self.base, *self.left_out})
+        return sorted(name for name in {*of_base} - {self.base, *self.left_out} if not name.startswith("_"))
 
     def find(self, name: str) -> type[Any]:
         """Return the class of that name.
@@ -78,7 +79,12 @@ def _pairs(given: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with lists as tuples, if it is one of those that a file can hold."""
+    """Return a value with lists, and their texts, as tuples, if it is one of those that a file can hold."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise ValueError(f"{value[:60]!r} is no list: write one as [0.9, 0.98]") from error
     if isinstance(value, list | tuple):
         return tuple(map(_plain, value))
     finite = not isinstance(value, float) or math.isfinite(value)

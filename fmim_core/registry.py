@@ -1,7 +1,7 @@
 """The kinds there are of one thing (losses, margin schedules, backbones, data sets), registered where they are defined.
 
 To add a kind is to write one file: a class that is derived from the thing's base, and the line
-`@LOSSES.register` (`MARGINS`, `BACKBONES`, `DATA_SETS`) above it.
+`@LOSSES.register` (`MARGINS`, `BACKBONES`, `OPTIMIZERS`, `DATA_SETS`) above it.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.losses.base import LOSSES
 from fmim_core.margins.base import MARGINS
 from fmim_core.models.base import BACKBONES
+from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS
 from fmim_core.records import QUERY_COLUMNS
 from fmim_core.records.export import DOCUMENTS, json_schema
 from fmim_core.references.base import REFERENCES
@@ -63,7 +64,7 @@ def test_everything_public_is_on_a_page(site: Path) -> None:
     names = set[str]()
     for module in ("fmim", "fmim.kinds", "fmim_core.metrics", "fmim_reports.stats"):
         names |= {f"{module}.{name}" for name in importlib.import_module(module).__all__}
-    for registry in (LOSSES, MARGINS, BACKBONES, DATA_SETS, REFERENCES):
+    for registry in (LOSSES, MARGINS, BACKBONES, OPTIMIZERS, LR_SCHEDULES, DATA_SETS, REFERENCES):
         classes = [registry.find(kind) for kind in registry.kinds()]
         own = {f"{cls.__module__}.{cls.__qualname__}" for cls in classes if cls.__module__.startswith("fmim_core.")}
         assert len(own) >= 2

@@ -38,6 +38,17 @@ class Backbone(KindConfig):
         """True where its weights come from another training."""
         return False
 
+    def head(self, network: nn.Module) -> nn.Module:
+        """Return the layer that makes the embedding, which may learn at a rate of its own: the last linear one.
+
+        Raises:
+            ValueError: there is none of `embedding_dim` outputs.
+        """
+        for module in reversed(list(network.modules())):
+            if isinstance(module, nn.Linear) and module.out_features == self.embedding_dim:
+                return module
+        raise ValueError(f"the model {self.kind!r} has no linear layer that makes its embedding: define its `head`")
+
     def without_weights(self) -> Self:
         """Return the same network without pretrained weights: counting its operations needs no file."""
         return self

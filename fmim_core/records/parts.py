@@ -109,6 +109,7 @@ class EpochRow(DocumentPart):
     phi_an_histogram: Absent[list[int]] = Field(None, description="counts of φ_an in bins over [−1, 1], if asked for")
     validation_mAP: Absent[float] = Field(None, description="absent where the epoch was not validated")
     all_pairs_mAP: Absent[float] = Field(None, description="of each validation image among all others, if kept by it")
+    learning_rate: Absent[float] = Field(None, description="in its first step, if it changes during the training")
     seconds: float = Field(description="from its beginning to its end, validation included")
 
     def number(self, name: str) -> float:

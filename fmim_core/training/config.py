@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt, model_serializer, model_validator
 
 from fmim_core.config import Config
 from fmim_core.losses.base import LOSSES, Loss
@@ -13,9 +13,15 @@ from fmim_core.margins.base import MARGINS, MarginConfig
 from fmim_core.margins.fixed import NoMargins
 from fmim_core.models.base import BACKBONES, Backbone
 from fmim_core.models.torchvision_networks import ResNet18
+from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS, Adam, ConstantRate, LRSchedule, Optimizer
+from fmim_core.records.parts import Absent
+from fmim_core.registry import KindConfig
 from fmim_core.training.augmentation import Augmentation
 from fmim_core.training.device import Compile, Precision
 from fmim_core.training.sampler import Batches
+
+Factor = Annotated[float, Field(gt=0, allow_inf_nan=False, exclude_if=(1.0).__eq__)]
+WEIGHT_DECAY = 1e-4
 
 
 class TrainConfig(Config):
@@ -33,6 +39,16 @@ class TrainConfig(Config):
         compile: `default` compiles the backbone and the augmentation (torch.compile, inductor), `cudagraphs` records
             the whole step besides and replays it as one CUDA graph, on a GPU only. Equal within rounding to `none`,
             and faster from the fifth step on; the first ones take seconds to minutes, counted as start-up.
+        optimizer: `adam`, or `torch` with the `name` of any of torch's and its `params`.
+        lr_schedule: of the learning rate: `constant`, or `torch` likewise; each after a warm-up, if it has one.
+        learning_rate: the highest that a schedule reaches.
+        weight_decay: of `adam`; optimizers of torch have `optimizer.params.weight_decay`.
+        backbone_lr_factor, head_lr_factor, loss_lr_factor: × `learning_rate` is that of the network without its last
+            layer, of the last layer, which makes the embedding, and of the loss's own weights, if it has any.
+        freeze_backbone_epochs: first epochs in which the network without its last layer stays as it is, and computes
+            as in evaluation: batch norm by its running averages, which stay too.
+        clip_grad_norm: the largest norm of all gradients together, those of the loss's weights too; longer ones are
+            scaled down to it.
         histogram_bins: bins of the histograms of Δ and φ_an in each row of the history; 0 for none.
     """
 
@@ -44,17 +60,35 @@ class TrainConfig(Config):
     epochs: PositiveInt = 100
     validate_every: PositiveInt = 1
     learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-4
-    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-4
+    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = WEIGHT_DECAY
     identity: Literal["subject", "side"] = "subject"
     keep: Literal["last", "best", "best_all_pairs"] = "last"
     precision: Precision = "auto"
     compile: Compile = "none"
     histogram_bins: Annotated[int, Field(ge=0, le=200)] = 0
+    # Left out where they are as before there was a choice, so that fingerprints and records stay what they are.
+    optimizer: Annotated[Optimizer, OPTIMIZERS, Field(exclude_if=Adam().__eq__)] = Adam()
+    lr_schedule: Annotated[LRSchedule, LR_SCHEDULES, Field(exclude_if=ConstantRate().__eq__)] = ConstantRate()
+    backbone_lr_factor: Factor = 1.0
+    head_lr_factor: Factor = 1.0
+    loss_lr_factor: Factor = 1.0
+    freeze_backbone_epochs: Annotated[NonNegativeInt, Field(exclude_if=(0).__eq__)] = 0
+    clip_grad_norm: Absent[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = None
+
+    @model_serializer(mode="wrap")
+    def _without_what_has_no_effect(self, fields: Any) -> dict[str, Any]:
+        unused = () if self.optimizer.uses_weight_decay else ("weight_decay",)
+        return {name: value for name, value in fields(self).items() if name not in unused}
 
     @property
-    def kinds(self) -> tuple[Loss, MarginConfig, Backbone]:
+    def kinds(self) -> tuple[KindConfig, ...]:
         """The parts that are one of several kinds, a user's own among them."""
-        return self.loss, self.margins, self.model
+        return self.loss, self.margins, self.model, self.optimizer, self.lr_schedule
+
+    @property
+    def has_a_head(self) -> bool:
+        """True where the network's last layer is treated in another way than the rest."""
+        return self.backbone_lr_factor != self.head_lr_factor or self.freeze_backbone_epochs > 0
 
     @property
     def validations(self) -> int:
@@ -86,10 +120,25 @@ class TrainConfig(Config):
         return self
 
     @model_validator(mode="after")
+    def _weight_decay_has_an_effect(self) -> Self:
+        if not self.optimizer.uses_weight_decay and self.weight_decay != WEIGHT_DECAY:
+            raise ValueError(
+                f"weight_decay = {self.weight_decay:g} has no effect on an optimizer of kind {self.optimizer.kind!r}: "
+                "set optimizer.params.weight_decay"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _the_step_can_be_captured(self) -> Self:
         if self.compile == "cudagraphs" and self.loss.waits_for_device:
             raise ValueError(
                 f"compile = 'cudagraphs' cannot work with the loss {self.loss.kind!r}: its step waits for the GPU, so "
                 "that it cannot be one graph; use 'default' or 'none'"
+            )
+        same = self.lr_schedule == ConstantRate() and not self.freeze_backbone_epochs
+        if self.compile == "cudagraphs" and not (self.optimizer.capturable and same):
+            raise ValueError(
+                "compile = 'cudagraphs' replays one step as it is: it needs the optimizer 'adam', a learning rate that "
+                "stays, without warm-up, and no frozen epochs; use 'default' or 'none'"
             )
         return self

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 import torch
@@ -11,9 +13,11 @@ from torch import Generator, Tensor, nn
 from fmim_core.losses.base import LossModule, LossOutput
 from fmim_core.margins.base import Margins
 from fmim_core.models.base import Backbone
+from fmim_core.optimizers.base import Adam, ConstantRate
 from fmim_core.seeding import derive_seed, scoped_torch_seed
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.device import WARMUP_STEPS, Captured, check_compile, compiled, embeddings_of
+from fmim_core.training.sampler import SubjectSampler
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector
 
@@ -30,27 +34,26 @@ class TrainingStep:
     the plain module whatever is compiled: the compiled function is another view of the same parameters.
 
     Args:
-        subjects: identities in the training set. labels: `(B,)`, those within every batch.
+        sampler: of its batches.
 
     Raises:
         ValueError: what the configuration says of compiling cannot work on the device.
     """
 
-    def __init__(self, config: TrainConfig, subjects: int, labels: Tensor, seed: int, device: torch.device) -> None:
+    def __init__(self, config: TrainConfig, sampler: SubjectSampler, seed: int, device: torch.device) -> None:
         check_compile(config.compile, device)
         self._config, self._seed, self._device = config, seed, device
-        self.index = TripletIndex.of(labels.to(device))
+        self.index = TripletIndex.of(sampler.labels().to(device))
         with scoped_torch_seed(seed, "model"):
             self.model = initial_model(config, device)
-            self.loss: LossModule = config.loss.build(config.model.embedding_dim, subjects).to(device)
+            self.loss: LossModule = config.loss.build(config.model.embedding_dim, sampler.subjects).to(device)
         captured = config.compile == "cudagraphs"
-        self.optimizer = torch.optim.Adam(
-            [*self.model.parameters(), *self.loss.parameters()],
-            lr=config.learning_rate,
-            weight_decay=config.weight_decay,
-            fused=device.type in ("cpu", "cuda"),
-            capturable=captured,
-        )
+        self._head = config.model.head(self.model) if config.has_a_head else nn.Module()
+        of_head = set(self._head.parameters())
+        self._backbone = [weights for weights in self.model.parameters() if weights not in of_head]
+        self.optimizer = config.optimizer.build(self._groups(), config.weight_decay, captured)
+        self._lr_schedule = config.lr_schedule.build(self.optimizer, config.epochs, sampler.batches_per_epoch)
+        self.learning_rate: float | None = None  # in the epoch's first step, of the backbone; None where it stays
         self.schedule = config.margins.build()
         self._margins = [torch.zeros((), dtype=torch.float64, device=device) for _ in range(2)]
         self.generator = Generator(device)
@@ -70,7 +73,13 @@ class TrainingStep:
         """Seed what is drawn by the epoch's number alone, and send the margins in force to the device."""
         self.generator.manual_seed(derive_seed(self._seed, "augment", epoch))
         self.schedule.margins = self.schedule.margins.held_in(*self._margins)
-        self.model.train()
+        frozen = epoch <= self._config.freeze_backbone_epochs
+        for weights in self._backbone:
+            weights.requires_grad_(not frozen)
+        self.model.train(not frozen)
+        self._head.train()
+        if self._lr_schedule is not None:
+            self.learning_rate = float(self.optimizer.param_groups[0]["lr"])
 
     @torch.no_grad()
     def measure_first(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
@@ -89,8 +98,10 @@ class TrainingStep:
         self.schedule.observe(0, collector.finish())
 
     def end_epoch(self) -> Margins:
-        """Return the margins in force all epoch, or in the last batch of schedules that follow batches, as numbers."""
+        """Step the learning rate; return the margins in force all epoch, or in its last batch if those follow it."""
         self.schedule.margins = self.schedule.margins.as_numbers()
+        if self._lr_schedule is not None and not self._config.lr_schedule.by_batch:
+            self._lr_schedule.step()
         return self.schedule.margins
 
     def __call__(self, stored: Tensor, classes: Tensor) -> tuple[LossOutput, Similarities]:
@@ -112,8 +123,13 @@ class TrainingStep:
         self.schedule.margins = self.schedule.margins.held_in(*self._margins)
         output: LossOutput = self.loss(batch, margins)
         output.value.backward()
+        if self._config.clip_grad_norm is not None:
+            weights = chain(self.model.parameters(), self.loss.parameters())
+            nn.utils.clip_grad_norm_(weights, self._config.clip_grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # here, so that no gradient lies outside a captured step
+        if self._lr_schedule is not None and self._config.lr_schedule.by_batch:
+            self._lr_schedule.step()
         return LossOutput(output.value.detach(), output.active.detach()), batch
 
     def _similarities(self, network: Callable[[Tensor], Tensor], images: Tensor, classes: Tensor) -> Similarities:
@@ -126,6 +142,7 @@ class TrainingStep:
             "loss": self.loss.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule.state(),
+            **({"lr_schedule": self._lr_schedule.state_dict()} if self._lr_schedule else {}),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -134,6 +151,20 @@ class TrainingStep:
         self.loss.load_state_dict(state["loss"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.schedule.load_state(state["schedule"])
+        if self._lr_schedule is not None:
+            self._lr_schedule.load_state_dict(state["lr_schedule"])
+
+    def _groups(self) -> list[dict[str, Any]]:
+        """Return what is trained, in a group for each learning rate."""
+        config = self._config
+        by_factor: dict[float, list[Tensor]] = {}
+        for weights, factor in (
+            (self._backbone, config.backbone_lr_factor),
+            (self._head.parameters(), config.head_lr_factor),
+            (self.loss.parameters(), config.loss_lr_factor),
+        ):
+            by_factor.setdefault(factor, []).extend(weights)
+        return [{"params": found, "lr": config.learning_rate * f} for f, found in by_factor.items() if found]
 
 
 IMAGES, CLASSES = 8, 4
@@ -189,3 +220,35 @@ def rehearse_loss(config: TrainConfig) -> None:
         raise ValueError(
             f"the loss {loss!r} must return a LossOutput whose value is a scalar with a gradient: {output!r}"
         )
+
+
+def rehearse_optimizer(config: TrainConfig) -> None:
+    """Take a step an epoch with the weights of a small network, as the optimizer and the learning-rate schedule say.
+
+    Raises:
+        ValueError: torch refuses a setting, a learning rate is negative or not finite, or the network's last layer is
+            to be treated in another way than the rest and is not known.
+    """
+    if config.has_a_head:
+        with torch.device("meta"):
+            config.model.head(config.model.without_weights().build(config.augmentation.crop))
+    if (config.optimizer, config.lr_schedule) == (Adam(), ConstantRate()):
+        return  # torch takes seconds to load what its optimizers need
+    weights = [nn.Parameter(torch.ones((2,) * dimensions)) for dimensions in range(1, 5)]
+    what, rates = f"the optimizer {config.optimizer!r}", [config.learning_rate]
+    try:
+        groups = [{"params": weights, "lr": config.learning_rate}]
+        optimizer = config.optimizer.build(groups, config.weight_decay, captured=False)
+        for each in weights:
+            each.grad = torch.ones_like(each)
+        optimizer.step()
+        what = f"the learning-rate schedule {config.lr_schedule!r}"
+        if schedule := config.lr_schedule.build(optimizer, config.epochs, 1):
+            for _ in range(config.epochs):
+                rates.append(float(optimizer.param_groups[0]["lr"]))
+                optimizer.step()
+                schedule.step()
+    except Exception as error:  # of anybody's code
+        raise ValueError(f"{what} cannot be used: {type(error).__name__}: {error}") from error
+    if not 0 <= min(rates) <= max(rates) < math.inf:
+        raise ValueError(f"{what} gives learning rates from {min(rates):g} to {max(rates):g}: none may be below 0")

@@ -156,7 +156,7 @@ class StepTrainer:
         self._config, self._seed, self._device = config, seed, device
         identities = torch.from_numpy(train.identities(config.identity == "side"))
         self._sampler = SubjectSampler(identities, config.batches)
-        self._step = TrainingStep(config, self._sampler.subjects, self._sampler.labels(), seed, device)
+        self._step = TrainingStep(config, self._sampler, seed, device)
         self.model = self._step.model
         self._images, self._classes = DeviceImages(train, device), identities.to(device)
         self.warnings: list[str] = []
@@ -202,6 +202,7 @@ class StepTrainer:
             "batches": len(classes),
             "empty_batches": int(empty),
             "subjects_seen_share": seen,
+            "learning_rate": self._step.learning_rate,
             **statistics.histograms,
         }
 

@@ -1,4 +1,4 @@
-"""What a loss, a margin schedule, a backbone and a data set of one's own derive from and are made of; the registries.
+"""What a loss, an optimizer, a backbone and any other kind of one's own derive from and are made of; the registries.
 
 This imports torch.
 """
@@ -20,6 +20,7 @@ from fmim_core.losses.pml import PML
 from fmim_core.losses.triplet import Averaging, MeanHinge, TripletSelection, triplet_term
 from fmim_core.margins.base import MARGINS, Epsilon, MarginConfig, Margins, MarginSchedule, check_beta
 from fmim_core.models.base import BACKBONES, Backbone
+from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS, LRSchedule, Optimizer
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import EpochStatistics
 
@@ -27,7 +28,9 @@ __all__ = [
     "BACKBONES",
     "DATA_SETS",
     "LOSSES",
+    "LR_SCHEDULES",
     "MARGINS",
+    "OPTIMIZERS",
     "PML",
     "Averaging",
     "Backbone",
@@ -35,6 +38,7 @@ __all__ = [
     "EpochStatistics",
     "Epsilon",
     "Findings",
+    "LRSchedule",
     "LibraryLoss",
     "Listing",
     "Loss",
@@ -44,6 +48,7 @@ __all__ = [
     "MarginSchedule",
     "Margins",
     "MeanHinge",
+    "Optimizer",
     "Similarities",
     "SourceDescription",
     "TripletIndex",

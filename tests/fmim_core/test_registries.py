@@ -16,6 +16,7 @@ from fmim_core.losses.base import LOSSES, Loss
 from fmim_core.losses.triplet import Triplet
 from fmim_core.margins.base import MARGINS, MarginConfig, Margins, MarginSchedule
 from fmim_core.models.base import BACKBONES, Backbone, multiply_adds
+from fmim_core.optimizers.base import OPTIMIZERS
 from fmim_core.references.base import REFERENCES
 from fmim_core.registry import KindConfig, Registry
 from fmim_core.seeding import scoped_torch_seed, torch_generator
@@ -25,7 +26,7 @@ from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector
 from tests.conftest import tiny_config
 from tests.support.own_files import register_for_a_test
 
-REGISTRIES: list[Registry[Any]] = [LOSSES, MARGINS, BACKBONES, DATA_SETS, REFERENCES]
+REGISTRIES: list[Registry[Any]] = [LOSSES, MARGINS, BACKBONES, OPTIMIZERS, DATA_SETS, REFERENCES]
 EXAMPLES: dict[str, dict[str, Any]] = {
     "arcface": {"margin_degrees": 14.3},
     "automargin": {"k_delta": 2, "k_an": 4},
@@ -36,6 +37,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "sct": {"lam": 1.0},
     "softtriple": {"margin": 0.02},
     "timm": {"name": "test_resnet"},
+    "torch": {"name": "AdamW", "params": {"betas": (0.9, 0.98)}},
     "wat": {"beta": 0.1},
 }
 """Values of the fields without a default."""
@@ -149,8 +151,10 @@ def test_every_schedule_says_whether_its_margins_change_during_a_training(entry:
 def test_every_backbone_embeds_grey_images_draws_nothing_in_training_and_can_be_counted(entry: Backbone) -> None:
     with scoped_torch_seed("models"):
         network, images = entry.build(32), torch.randn(4, 1, 32, 32)
-    before = torch.get_rng_state()
+    before, outputs = torch.get_rng_state(), list[torch.Tensor]()
+    entry.head(network).register_forward_hook(lambda module, given, output: outputs.append(output))
     embeddings = network.train()(images)
+    assert torch.equal(outputs[-1].view_as(embeddings), embeddings)
     assert embeddings.shape == (4, entry.embedding_dim)
     assert embeddings.isfinite().all()
     assert 0 < multiply_adds(entry, 32) == multiply_adds(entry.without_weights(), 32)

@@ -13,6 +13,7 @@ from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.losses.base import LOSSES
 from fmim_core.margins.base import MARGINS
 from fmim_core.models.base import BACKBONES
+from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS
 from fmim_core.registry import KindConfig, Registry
 from tests.support.paths import ROOT
 
@@ -70,7 +71,7 @@ def keep_registered(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.fixture
 def own_code(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """For tests that run a study's own files: modules and kinds of theirs are gone when the test is over."""
-    for registry in (LOSSES, MARGINS, BACKBONES, DATA_SETS):
+    for registry in (LOSSES, MARGINS, BACKBONES, OPTIMIZERS, LR_SCHEDULES, DATA_SETS):
         keep_registered(registry, monkeypatch)
     yield
     forget_others()

@@ -190,6 +190,7 @@ _EPOCH_COLUMNS = (
     _of_epoch("empty_batches", "int64"),
     _of_epoch("subjects_seen_share", unit="fraction"),
     *(_of_epoch(name, unit="fraction") for name in ("validation_mAP", "all_pairs_mAP")),
+    _of_epoch("learning_rate"),
     _of_epoch("seconds", unit="s"),
 )
 EPOCHS = Frame(

@@ -21,6 +21,16 @@ from fmim_reports.writing.formats import SYMBOLS, to_md, to_tex, value_text
 
 _CITED = re.compile(r"\[@(\w+)\]")
 _MOST_NAMED = 12  # arms that a sentence can name
+_OF_OPTIMIZER = {
+    "lr_schedule.name": "learning rate by {}",
+    "lr_schedule.warmup_epochs": "{} epochs of warm-up",
+    "backbone_lr_factor": "learning rate of the backbone × {}",
+    "head_lr_factor": "learning rate of the last layer × {}",
+    "loss_lr_factor": "learning rate of the loss's weights × {}",
+    "freeze_backbone_epochs": "all but the last layer frozen for {} epochs",
+    "clip_grad_norm": "gradients clipped to a norm of {}",
+}
+"""What is said of fields of the training that move weights in another way than the paper's."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,7 @@ def methods(results: Results) -> Methods:
     study, arms, environment = results.study, results.arms, results.study.environment
     trained, versions = _settings(results), {"python": "Python", "torch": "PyTorch"}
     losses = {arm.loss: cited("loss", arm.loss_kind) for arm in arms}
+    tested = [t.record.config for t in results.trials if t.stage == "replicate" and t.record and t.record.config]
     varied = dict.fromkeys((one.setting, one.factor) for arm in arms for one in arm.variations)
     text = filled(
         "methods.txt.j2",
@@ -85,6 +96,7 @@ def methods(results: Results) -> Methods:
         variations=["another seed" if name == SEED else f"{name} × {factor:g}" for name, factor in varied],
         losses=[" ".join(filter(None, both)) for both in losses.items()],
         margins=[cited("margins", kind) for kind in dict.fromkeys(a.margins_kind for a in arms) if kind != "none"],
+        optimizers=list(dict.fromkeys(map(_optimizer, tested or [study.train]))),
         networks=[cited("model", str(kind)) for kind in trained["model.kind"]],
         kept=_value([KEPT[keep] for keep in trained["keep"]]),
         train={name.replace(".", "_"): _value(given) for name, given in trained.items()},
@@ -142,6 +154,19 @@ def _settings(results: Results) -> Mapping[str, list[Any]]:
         for name, value in flat(config):
             found.setdefault(name, {}).setdefault(str(value), value)
     return declared | {name: list(values.values()) for name, values in found.items()}
+
+
+def _optimizer(config: Mapping[str, Any]) -> str:
+    """Return how a training moved the weights: the optimizer's name, and all that is not as in the paper."""
+    own, said = config.get("optimizer", {}), []
+    for field, value in flat(config):
+        part, params, name = field.partition(".params.")
+        if params and part in ("optimizer", "lr_schedule"):
+            said.append(f"{name} {_value([value])}")
+        elif field in _OF_OPTIMIZER and value:
+            said.append(_OF_OPTIMIZER[field].format(value))
+    name = f"PyTorch's {own['name']}" if "name" in own else cited("optimizer", own.get("kind", "adam"))
+    return f"{name} ({'; '.join(said)})" if said else name
 
 
 def _value(given: list[Any]) -> str:

@@ -93,7 +93,8 @@ def _on_the_run(results: Results) -> Iterator[str]:
     if trained:
         epochs = trained[0].histories[0]
         steps, rate = sum(row.batches for row in epochs), study.train["learning_rate"]
-        yield f"Models trained for {steps} steps ({len(epochs)} epochs) with a learning rate of {rate:g}."
+        highest = "up to " if "lr_schedule" in study.train else ""
+        yield f"Models trained for {steps} steps ({len(epochs)} epochs) with a learning rate of {highest}{rate:g}."
     if study.changed:
         said = ", ".join(f"{name} = {value}" for name, value in study.changed.items())
         yield f"This is not the preset {study.preset} as it is declared: the run set {said}."

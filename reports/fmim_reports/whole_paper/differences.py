@@ -36,6 +36,8 @@ PAPER_TRAINING: Mapping[str, Any] = {
     "batches.images_per_subject": 4,
     "learning_rate": 1e-4,
     "weight_decay": 1e-4,
+    "optimizer.kind": "adam",
+    "lr_schedule.kind": "constant",
     "epochs": 100,
     "keep": "best_all_pairs",
 }
@@ -114,7 +116,7 @@ def reasons(results: Results, data: published.PaperData, arm: ArmEntry, on: str)
     Each may explain a difference, and none says how much of it.
     """
     study, on_test = results.study, on == ON["seed"]
-    here = dict(flat(study.train))
+    here = {"optimizer.kind": "adam", "lr_schedule.kind": "constant"} | dict(flat(study.train))  # written if others
     if "model.weights" in here:  # of these a model says how its first layer is made only where that is drawn
         here.setdefault("model.first_layer", "summed")
     other = [f"{name} {here.get(name, '–')} ({it})" for name, it in PAPER_TRAINING.items() if here.get(name) != it]

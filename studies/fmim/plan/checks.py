@@ -17,7 +17,7 @@ from fmim_core.metric_names import Interval
 from fmim_core.records import FoldEntry
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.sampler import SubjectSampler
-from fmim_core.training.step import rehearse_loss, rehearse_model
+from fmim_core.training.step import rehearse_loss, rehearse_model, rehearse_optimizer
 from fmim_core.training.trainer import check_images
 
 
@@ -42,9 +42,11 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
     for config in _different(plan.train_configs(), {"model", "augmentation"}):
         check_images(config, development)
         rehearse_model(config.model, config.augmentation.crop)
-    every_value = (plan.train_config(arm, each) for arm in plan.arms for each in arm.space.every_value())
+    every_value = [plan.train_config(arm, each) for arm in plan.arms for each in arm.space.every_value()]
     for config in _different(every_value, {"loss", "margins"}):
         rehearse_loss(config)
+    for config in every_value:
+        rehearse_optimizer(config)
     return fold_sizes(plan.folds(development), plan.per_side) if plan.study.search else []
 
 

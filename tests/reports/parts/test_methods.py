@@ -57,8 +57,33 @@ def test_what_differs_between_arms_and_protocols_is_said_to(tmp_path: Path) -> N
         kind = "resnet50" if path.name.startswith("triplet_grid") else "user_network"
         edit(path, config=train | {"model": {"kind": kind, "embedding_dim": 64}})
     _, protocol, training, statistics = methods(read_results(out)).plain
+    assert "trained by Adam [kingma2015] with a learning rate" in training
     assert "user_network or ResNet-50 [he2016], with embeddings of 64 dimensions" in training
     assert "3 models a seed, each without one fold's subjects" in protocol
     assert "repeated on 2 splits into folds" in protocol
     assert "The difference declared before the study ran" in statistics
     assert "Holm" not in statistics
+
+
+def test_an_optimizer_and_a_schedule_of_torch_are_named(tmp_path: Path) -> None:
+    out = make_out(tmp_path / "out", arms=["triplet_automargin", "triplet_grid"])
+    train = json.loads((out / "study.json").read_text())["train"]
+    edit(out / "study.json", train={name: value for name, value in train.items() if name != "weight_decay"})
+    new = {name: value for name, value in train.items() if name != "weight_decay"} | {
+        "optimizer": {"kind": "torch", "name": "AdamW", "params": {"betas": [0.8, 0.99]}},
+        "lr_schedule": {"kind": "torch", "name": "StepLR", "params": {"step_size": 3}, "warmup_epochs": 2},
+        "head_lr_factor": 10.0,
+        "clip_grad_norm": 1.0,
+    }
+    words = (
+        "PyTorch's AdamW (betas 0.8 to 0.99; learning rate by StepLR; step_size 3; 2 epochs of warm-up; learning rate "
+        "of the last layer × 10.0; gradients clipped to a norm of 1.0)"
+    )
+    for first, end in (
+        (train, "(by arm) with a learning rate of 0.0001 and for Adam a weight"),
+        (new, "with a learning ra"),
+    ):
+        for path in (out / "records").glob("*.json"):
+            edit(path, config=new if path.name.startswith("triplet_grid") else first)
+        found = methods(read_results(out)).plain[2]
+        assert f"{'Adam [kingma2015] or ' if first is train else 'by '}{words} {end}" in found

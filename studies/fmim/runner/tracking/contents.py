@@ -29,6 +29,7 @@ EPOCH_METRICS = (
     "active_share",
     "empty_batches",
     "validation_mAP",
+    "learning_rate",
     "loss",  # the last: an epoch that has it was written whole
 )
 COST_METRICS = ("startup_s", "data_s", "train_s", "eval_s", "wall_s", "energy_j", "epochs", "images")

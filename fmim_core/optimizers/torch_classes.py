@@ -1,0 +1,81 @@
+"""torch's optimizers and learning-rate schedules by their names in `torch.optim`, with torch's own parameters."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch.optim.lr_scheduler import LRScheduler
+
+from fmim_core.library import Library, LibraryClass
+from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS, LRSchedule, Optimizer
+
+_LENGTH = "it is the length of the training"
+_FUNCTION, _JOINS = "it takes a function, which no file can hold", "it joins others; for a warm-up give warmup_epochs"
+STEPS = {"CosineAnnealingLR": "T_max", "OneCycleLR": "total_steps", "PolynomialLR": "total_iters"}
+"""The parameter of a schedule that is the number of its steps: those of the training, less the warm-up."""
+BY_BATCH = ("CyclicLR", "OneCycleLR")
+"""Schedules of which torch's documentation says that a step is a batch."""
+
+
+@OPTIMIZERS.register
+class OptimizerOfTorch(LibraryClass, Optimizer):
+    """An optimizer of `torch.optim`, as torch has it where `params` says nothing else, weight decay included."""
+
+    kind: Literal["torch"] = "torch"
+    library = Library(
+        "optimizer of torch",
+        "torch.optim",
+        "Optimizer",
+        left_out={
+            "LBFGS": "it computes the loss several times a step",
+            "Muon": "it takes matrices alone, and networks have biases",
+            "SparseAdam": "it takes sparse gradients alone",
+        },
+        given={"params": "they are the training's weights", "lr": "it is the training's learning_rate: set that"},
+    )
+
+    def build(self, groups: list[dict[str, Any]], weight_decay: float, captured: bool) -> torch.optim.Optimizer:
+        found: torch.optim.Optimizer = self.library.find(self.name)(groups, **dict(self.params))
+        return found
+
+
+@LR_SCHEDULES.register
+class ScheduleOfTorch(LibraryClass, LRSchedule):
+    """A schedule of `torch.optim.lr_scheduler`. The training gives how long it is, and the highest learning rate.
+
+    So `T_max` of CosineAnnealingLR and `total_steps` of OneCycleLR are those of the training without its warm-up, as
+    `total_iters` of PolynomialLR is where it is not given; `max_lr` of OneCycleLR and CyclicLR is `learning_rate`.
+    """
+
+    kind: Literal["torch"] = "torch"
+    library = Library(
+        "learning-rate schedule of torch",
+        "torch.optim.lr_scheduler",
+        "LRScheduler",
+        left_out={
+            "ChainedScheduler": _JOINS,
+            "LambdaLR": _FUNCTION,
+            "MultiplicativeLR": _FUNCTION,
+            "ReduceLROnPlateau": "its steps need a metric",
+            "SequentialLR": _JOINS,
+        },
+        given={
+            **dict.fromkeys(("T_max", "total_steps", "epochs", "steps_per_epoch"), _LENGTH),
+            "max_lr": "it is the training's learning_rate: set that",
+            "optimizer": "it is the training's",
+            "last_epoch": "a resumed training knows it",
+        },
+    )
+
+    @property
+    def by_batch(self) -> bool:
+        return self.each == "batch" or (self.each == "auto" and self.name in BY_BATCH)
+
+    def after_warmup(self, optimizer: torch.optim.Optimizer, steps: int) -> LRScheduler | None:
+        rates = [group["lr"] for group in optimizer.param_groups]
+        of_training: dict[str, Any] = {"max_lr": rates} if self.name in BY_BATCH else {}
+        if self.name in STEPS:
+            of_training[STEPS[self.name]] = steps
+        found: LRScheduler = self.library.find(self.name)(optimizer, **of_training | dict(self.params))
+        return found
