@@ -27,6 +27,7 @@ from fmim_core.data.sets.manifest import read_settings
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.models.torchvision_networks import TorchvisionBackbone
+from tests.support.classes import class_folders, cub
 from tests.support.manifests import folder_of
 from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here, tracked_in
 from tests.support.nih_folders import longitudinal
@@ -66,7 +67,7 @@ PYTHON = blocks("python")
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with images and their manifest, a download of ChestX-ray14, and finished studies."""
+    """A folder with images, their manifest, downloads of ChestX-ray14 and CUB, class folders, and finished studies."""
     folder = tmp_path_factory.mktemp("guides")
     phantom = PhantomSource(PhantomConfig(train_subjects=36, test_subjects=12, months=(0, 12)))
     (folder / "images").mkdir()
@@ -77,6 +78,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     shutil.copy(folder / "images" / "0.png", folder / "unknown.png")
     longitudinal(folder / "DIR", subjects=60, visits=5)
+    class_folders(folder / "CLASSES", 64)
+    cub(folder, range(68, 132))
     data, out = folder / "images" / "manifest.csv", folder / "runs" / "mine"
     out.parent.mkdir()
     options = options_in(folder, data=str(data), out=out, tracking_uri=tracked_in(out.parent))
@@ -144,7 +147,8 @@ def test_every_table_and_its_settings_can_be_read(tmp_path: Path) -> None:
     settings = [text for _, text in blocks("toml") if "interval" in text]
     assert len(settings) == 1
     (tmp_path / "x.toml").write_text(settings[0], encoding="utf-8")
-    assert read_settings(tmp_path / "x.toml")[0].model_dump() == {"mean": 0.5, "std": 0.25, "interval": "week"}
+    read = read_settings(tmp_path / "x.toml")[0].model_dump()
+    assert read == {"mean": 0.5, "std": 0.25, "interval": "week", "channels": 1}
 
 
 def test_the_entry_points_of_a_package_are_written_as_python_reads_them() -> None:

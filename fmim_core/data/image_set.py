@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -53,7 +54,7 @@ def protocol_of(index: pd.DataFrame) -> Protocol:
     """Return that of an index: by months where it has no column `role`."""
     if "role" not in index:
         return BY_MONTHS
-    return SAME_SET if (index["role"] == BOTH).any() else BY_ROLE
+    return SAME_SET if set(index["role"]) <= {"", BOTH} else BY_ROLE
 
 
 def roles_of(index: pd.DataFrame) -> np.ndarray:
@@ -64,10 +65,15 @@ def roles_of(index: pd.DataFrame) -> np.ndarray:
     return np.select([months == 0, months > 0], ["gallery", "query"], "")
 
 
-def mixed_roles(roles: np.ndarray) -> dict[str, int]:
-    """Return role → images, where `both` stands beside gallery or query, which no search can honour; else nothing."""
-    names, counts = np.unique(roles[roles != ""], return_counts=True)
-    return dict(zip(names.tolist(), counts.tolist(), strict=True)) if BOTH in names and len(names) > 1 else {}
+def mixed_roles(index: pd.DataFrame) -> list[str]:
+    """Count the images of each role where a split has `both` beside gallery or query, which no search can honour."""
+    found = []
+    for _, part in index.groupby("split"):
+        roles = Counter(filter(None, roles_of(part).tolist()))
+        found += (
+            [f"{count} {role}" for role, count in sorted(roles.items())] if BOTH in roles and len(roles) > 1 else []
+        )
+    return found
 
 
 def is_gallery(roles: np.ndarray) -> np.ndarray:

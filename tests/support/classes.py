@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -37,3 +38,24 @@ def coloured_table(folder: Path, classes: int = 12, images: int = 4, settings: s
     if settings:
         (folder / "things.toml").write_text(settings)
     return folder / "things.csv"
+
+
+def cub(root: Path, classes: Iterable[int] = range(99, 103)) -> None:
+    """CUB-200-2011 of these classes alone, three images of each."""
+    folder, images = root / "CUB_200_2011", []
+    for class_ in classes:
+        for number in range(3):
+            name = f"{class_:03d}.Some_bird/Some_bird_{class_}_{number}.jpg"
+            save_thing(folder / "images" / name, class_, number)
+            images.append((name, class_))
+    (folder / "images.txt").write_text("".join(f"{n} {name}\n" for n, (name, _) in enumerate(images, 1)))
+    labels = "".join(f"{n} {class_}\n" for n, (_, class_) in enumerate(images, 1))
+    (folder / "image_class_labels.txt").write_text(labels)
+
+
+def class_folders(folder: Path, classes: int = 24) -> Path:
+    """A folder of folders with four images each."""
+    for class_ in range(classes):
+        for number in range(4):
+            save_thing(folder / f"c{class_:02d}" / f"{number}.jpg", class_, number)
+    return folder

@@ -194,7 +194,7 @@ def _checked(index: pd.DataFrame) -> pd.DataFrame:
     assert index["side"].isin(["", "L", "R"]).all(), set(index["side"])
     assert not (index["months"] < 0).any()
     assert np.isin(roles := roles_of(index), ROLES).all(), set(roles)
-    assert not mixed_roles(roles)
+    assert not mixed_roles(index)
     columns = [name for name in EVERY_COLUMN if name in index]
     return index[columns].assign(row=np.arange(len(index)))
 

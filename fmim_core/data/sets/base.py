@@ -117,9 +117,9 @@ class Listing:
         looked_at = (str(self.paths[row]) for row in rows[:: len(rows) // LOOKED_AT + 1])
         coloured = list(islice((path for path in looked_at if has_colour(self.root / path)), 1))
         if given:
-            self.findings.warning("files in colour, read as grey since channels = 1: e.g.", coloured)
+            self.findings.warning("all are read as grey, since channels = 1, though a file is in colour", coloured)
         else:
-            self.findings.note("files in colour, so that all are read in colour: e.g.", coloured)
+            self.findings.note("all are read in colour, since a file is in colour", coloured)
         channels = given or (3 if coloured else 1)
         return replace(self, description=replace(self.description, channels=channels))
 
@@ -215,8 +215,8 @@ def check_index(index: pd.DataFrame, findings: Findings, for_study: bool = True)
     train, test = (set(index["subject"][index["split"] == split].dropna().unique()) for split in ("train", "test"))
     findings.error("subjects in both train and test", sorted(train & test))
     roles, protocol = roles_of(index), protocol_of(index)
-    mixed = [f"{count} {role}" for role, count in mixed_roles(roles).items()]
-    findings.error("roles both beside gallery or query: all queries of a table are both, or none is", mixed)
+    what = "roles both beside gallery or query: all queries of a side of the split are both, or none is"
+    findings.error(what, mixed_roles(index))
     asked = set(index["subject"][is_query(roles)].dropna())
     findings.warning(f"{protocol.unmatched}: their queries have no match", sorted(asked - matched_subjects(index)))
     if findings.errors:

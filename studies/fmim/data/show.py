@@ -45,6 +45,7 @@ def as_json(listing: Listing) -> str:
         "splits": {
             split: asdict(counts) for split, counts in describe(listing.index, INTERVALS[about.interval]).items()
         },
+        "published": about.details.get("published", {}),
         "differences_from_paper": about.details.get("differences_from_paper", []),
         "findings": [
             {"severity": f.severity, "what": f.what, "count": len(f.places), "places": f.places[:MAX_SHOWN]}
@@ -71,9 +72,21 @@ def show_description(listing: Listing, console: TextConsole) -> None:
     by_time = _by_time(splits, protocol_of(listing.index), interval)
     title = f"Gallery and queries by {interval.unit} after baseline" if _times(splits) else "Gallery and queries"
     console.show("Images and subjects", _overview(splits), title, by_time)
+    if published := about.details.get("published"):
+        console.show("Here and as published", _beside(published, splits))
     for difference in about.details.get("differences_from_paper", []):
         console.say(f"different from the paper: {difference}")
     show_findings(listing.findings, console)
+
+
+def _beside(published: dict[str, int], splits: dict[str, Counts]) -> TextTable:
+    """Return published counts of a data set of classes, beside those of the folder."""
+    here: dict[str, int] = {}
+    for split, one in splits.items():
+        counts = {"classes": one.subjects, "images": one.images, "queries": one.queries_undated, "gallery": one.gallery}
+        here |= {f"{split} {name}": count for name, count in counts.items()}
+    rows = [(name, f"{here[name]:,}", f"{count:,}") for name, count in published.items()]
+    return TextTable(("count", "here", "published"), rows, frozenset(("here", "published")))
 
 
 def _overview(splits: dict[str, Counts]) -> TextTable:
@@ -109,7 +122,7 @@ def _by_time(splits: dict[str, Counts], protocol: Protocol, interval: Interval) 
     rows = {protocol.gallery: [counts.gallery for counts in every]}
     rows |= {f"queries: {unit} {time}": [counts.queries.get(time, 0) for counts in every] for time in _times(splits)}
     if any(undated := [counts.queries_undated for counts in every]):
-        rows["queries of unknown months"] = undated
+        rows["queries of unknown months" if _times(splits) else "queries"] = undated
     rows["queries without a match"] = [counts.queries_without_match for counts in every]
     rows[protocol.neither] = [counts.not_evaluated for counts in every]
     shown = [(name, *(f"{value:,}" for value in values)) for name, values in rows.items()]

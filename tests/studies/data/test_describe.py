@@ -76,8 +76,8 @@ def test_the_phantom_is_described_in_pure_json(fmim: Fmim) -> None:
     found = json.loads(out)
     assert (code, err) == (0, "contact sheet: s.png\n")
     assert list(found) == [
-        "name", "kind", "release", "files", "about", "interval", "channels", "splits", "differences_from_paper",
-        "findings",
+        "name", "kind", "release", "files", "about", "interval", "channels", "splits", "published",
+        "differences_from_paper", "findings",
     ]  # fmt: skip
     assert (found["name"], found["kind"], found["release"], found["files"]) == ("phantom", "phantom", "", {})
     rows = PhantomSource(SMOKE.phantom).index.to_dict("records")

@@ -1,0 +1,164 @@
+"""Class folders and small ones of the shapes of the benchmarks, which pytorch-metric-learning reads alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pytorch_metric_learning.datasets.cars196 import Cars196
+from pytorch_metric_learning.datasets.cub import CUB
+from pytorch_metric_learning.datasets.sop import StanfordOnlineProducts
+from scipy.io import savemat
+
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.sets.base import DATA_SETS, Listing
+from tests.support.classes import SIDE, cub, save_thing
+
+Make = Callable[[Path], None]
+
+
+def listed(kind: str, root: Path, metadata_only: bool = False) -> Listing:
+    return DATA_SETS.make({"kind": kind}).listing(root, metadata_only)
+
+
+def cars_of_kaggle(root: Path) -> None:
+    """Classes 97 to 100; training and test images of each, by lists that retrieval does not follow."""
+    (root / "names.csv").parent.mkdir(exist_ok=True, parents=True)
+    (root / "names.csv").write_text("".join(f"Make {n}/4 2012\n" for n in range(1, 197)))
+    for split in ("train", "test"):
+        rows = [(f"{class_}{number}.jpg", class_) for class_ in range(97, 101) for number in range(2)]
+        (root / f"anno_{split}.csv").write_text("".join(f"{name},1,2,30,40,{class_}\n" for name, class_ in rows))
+        for name, class_ in rows:
+            save_thing(root / "car_data" / "car_data" / split / f"Make {class_}-4 2012" / name, class_, len(name))
+
+
+def cars(root: Path) -> None:
+    """The same classes as the original has them."""
+    names = [f"car_ims/{number:06d}.jpg" for number in range(1, 13)]
+    for number, name in enumerate(names):
+        save_thing(root / name, number // 3, number)
+    kinds = [("relative_im_path", object), ("bbox_x1", np.uint8), ("class", np.uint8), ("test", np.uint8)]
+    rows = [(name, 1, 97 + number // 3, number % 2) for number, name in enumerate(names)]
+    savemat(root / "cars_annos.mat", {"annotations": np.array([rows], dtype=kinds)})
+
+
+def sop(root: Path) -> None:
+    """Two products on each side, of two images each."""
+    folder = root / "Stanford_Online_Products"
+    for split, products in (("train", (1, 2)), ("test", (11319, 11320))):
+        lines = ["image_id class_id super_class_id path"]
+        for product in products:
+            for number in range(2):
+                name = f"bicycle_final/{product}_{number}.JPG"
+                save_thing(folder / name, product, number)
+                lines.append(f"{len(lines)} {product} 1 {name}")
+        (folder / f"Ebay_{split}.txt").write_text("\n".join(lines) + "\n")
+
+
+def inshop(root: Path) -> None:
+    """Two items to train on, two of the test, each with two queries and one image in the gallery."""
+    rows = []
+    train, test = ("train",) * 3, ("query", "query", "gallery")
+    for item, kinds in ((1, train), (2, train), (7, test), (8, test)):
+        for number, kind in enumerate(kinds):
+            name = f"img/WOMEN/Tees/id_{item:08d}/{number:02d}_1_front.jpg"
+            save_thing(root / "Img" / name, item, number)
+            rows.append(f"{name}    id_{item:08d}    {kind}")
+    (root / "Eval").mkdir()
+    head = [str(len(rows)), "image_name item_id evaluation_status"]
+    (root / "Eval" / "list_eval_partition.txt").write_text("\n".join([*head, *rows]) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "theirs"),
+    [("cub200", cub, CUB), ("cars196", cars_of_kaggle, Cars196), ("sop", sop, StanfordOnlineProducts)],
+)
+def test_images_classes_and_sides_are_those_of_pytorch_metric_learning(
+    kind: str, make: Make, theirs: type, tmp_path: Path
+) -> None:
+    make(tmp_path)
+    found = listed(kind, tmp_path)
+    assert [one for one in found.findings if one.severity != "note"] == []
+    for split in ("train", "test"):
+        expected = theirs(root=str(tmp_path), split=split)
+        ours = found.index[found.index["split"] == split]
+        assert sorted(str(found.root / path) for path in ours["image"]) == sorted(expected.paths)
+        labels = dict(zip(expected.paths, expected.labels, strict=True))
+        names = zip(ours["image"], ours["subject"], strict=True)
+        pairs = {(subject, labels[str(found.root / path)]) for path, subject in names}
+        assert len(pairs) == len({one for one, _ in pairs}) == len({one for _, one in pairs}) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "counts"),
+    [
+        ("cub200", cub, {("train", "both"): 6, ("test", "both"): 6}),
+        ("cars196", cars, {("train", "both"): 6, ("test", "both"): 6}),
+        ("cars196", cars_of_kaggle, {("train", "both"): 8, ("test", "both"): 8}),
+        ("sop", sop, {("train", "both"): 4, ("test", "both"): 4}),
+        ("inshop", inshop, {("train", "both"): 6, ("test", "query"): 4, ("test", "gallery"): 2}),
+    ],
+)
+def test_a_folder_as_it_is_downloaded_becomes_a_bank_in_colour(
+    kind: str, make: Make, counts: dict[tuple[str, str], int], tmp_path: Path
+) -> None:
+    make(tmp_path)
+    found = listed(kind, tmp_path)
+    assert Counter(zip(found.index["split"], found.index["role"], strict=True)) == counts
+    assert (found.index["subject"].groupby(found.index["split"]).nunique() == 2).all()
+    bank = build_bank(found.source(), SIDE, tmp_path.with_name("banks"))
+    development, test = bank.development(), bank.open_test()
+    assert (bank.images.shape[1:], development.same_set) == ((SIDE, SIDE, 3), True)
+    assert test.same_set == (kind != "inshop")
+    assert bank.summary["test"]["queries_without_match"] == 0
+    assert bank.summary["test"]["queries"] == counts.get(("test", "query"), len(test))
+    assert len(found.description.files) > 0
+    without = listed(kind, tmp_path, metadata_only=True)
+    assert without.index.equals(found.index)
+
+
+def test_class_folders_are_split_by_their_names_or_into_halves(tmp_path: Path) -> None:
+    for class_, name in enumerate(("ant", "bee", "cat", "dog", "eel")):
+        for number in range(2):
+            save_thing(tmp_path / "halves" / name / f"{number}.png", class_, number)
+            save_thing(
+                tmp_path / "sides" / ("test" if class_ < 2 else "train") / name / f"{number}.png", class_, number
+            )
+    save_thing(tmp_path / "halves" / "loose.png", 0, 0)
+    halves, sides = (listed("class_folders", tmp_path / name).index for name in ("halves", "sides"))
+    assert set(halves[halves["split"] == "train"]["subject"]) == {"ant", "bee"}
+    assert set(sides[sides["split"] == "test"]["subject"]) == {"ant", "bee"}
+    assert (len(halves), len(sides), set(sides["role"])) == (10, 10, {"both"})
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"there is no images\.txt in .* or .*CUB_200_2011: give the folder"):
+        listed("cub200", tmp_path)
+    with pytest.raises(ValueError, match="has no images in folders: give one with CLASS/…, or train/CLASS/… and"):
+        listed("class_folders", tmp_path)
+    cub(tmp_path)
+    (tmp_path / "CUB_200_2011" / "images" / "099.Some_bird" / "Some_bird_99_0.jpg").unlink()
+    (error,) = listed("cub200", tmp_path).findings.errors
+    assert (error.what.partition(" below")[0], len(error.places)) == ("missing images: unpack all of them", 1)
+    (tmp_path / "CUB_200_2011" / "image_class_labels.txt").write_text("1 99\n2 ninety\n")
+    with pytest.raises(ValueError, match=r"image_class_labels\.txt: classes are numbers, and not 'ninety'"):
+        listed("cub200", tmp_path)
+    sop(tmp_path)
+    train = tmp_path / "Stanford_Online_Products" / "Ebay_train.txt"
+    train.write_text(train.read_text().replace("bicycle_final/1_0.JPG", "../../etc/1_0.JPG"))
+    outside, *_ = listed("sop", tmp_path).findings.errors
+    assert str(outside).startswith("images not inside")
+    train.write_text("image_id class_id\n1 1\n")
+    with pytest.raises(ValueError, match=r"Ebay_train\.txt has a line without the 4 parts of the others: '1 1'"):
+        listed("sop", tmp_path)
+    inshop(tmp_path)
+    lines = (tmp_path / "Eval" / "list_eval_partition.txt").read_text().replace("gallery", "galery")
+    (tmp_path / "Eval" / "list_eval_partition.txt").write_text(lines)
+    with pytest.raises(ValueError, match="the last column is one of train, query, gallery, and not galery"):
+        listed("inshop", tmp_path)
+    (tmp_path / "cars_annos.mat").write_bytes(b"none")
+    with pytest.raises(ValueError, match=r"cars_annos\.mat is not Cars-196's file of annotations"):
+        listed("cars196", tmp_path)
