@@ -27,7 +27,7 @@ def as_meant(value: Any) -> Any:
         ValueError: true or false, which would pass for 1 or 0, and is what YAML makes of yes and no.
     """
     if isinstance(value, bool):
-        raise ValueError(f"{value} is neither a number nor a word: put a word in quotes, or give the number")
+        raise ValueError(f"{value} is neither a number nor a word: give the number, or a word in quotes ('true')")
     if isinstance(value, list | tuple):
         return json.dumps(value)
     if not isinstance(value, str) or not _NUMBER.fullmatch(value.strip()):

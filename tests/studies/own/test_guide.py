@@ -11,6 +11,7 @@ from PIL import Image
 from fmim.declare.presets import SMOKE
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.records import ProposalsFile, StudyFile, read_records
+from tests.support.classes import class_folders
 from tests.support.mini_study import NO_TRACKER
 from tests.support.own_files import guide_files, write_files
 from tests.support.program import Program
@@ -60,18 +61,22 @@ def test_the_pages_study_runs_on_the_pages_data_set(tmp_path: Path, fmim_here: P
         assert [row["n_s"] for row in csv.DictReader(file)] == ["4"]
 
 
-def test_a_study_of_fifteen_lines_compares_a_searched_loss_of_the_library_with_automargin(
+def test_a_study_of_fifteen_lines_compares_a_searched_loss_of_the_library_with_automargin_on_class_folders_in_colour(
     tmp_path: Path, fmim_here: Program
 ) -> None:
+    class_folders(tmp_path / "CLASSES", 64)
     files = guide_files("studies/README.md", "From a loss to a comparison")
     ((name, text),) = files.items()
     assert len(text.splitlines()) <= 15
     write_files(tmp_path, files)
-    done = fmim_here(name, *INLINE, cwd=tmp_path)
+    done = fmim_here(name, *INLINE, "--data", "class_folders", "--data-root", "CLASSES", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     out = tmp_path / "runs" / "ms_vs_automargin"
     records = list(read_records(out))
     assert {record.status for record in records} == {"completed"}
+    for train in (record.config for record in records if record.stage != "reference"):
+        assert (train["optimizer"]["name"], train["lr_schedule"]["name"]) == ("AdamW", "CosineAnnealingLR")
+        assert train["model"]["channels"] == 3
     searched = [record.config["loss"] for record in records if (record.arm, record.stage) == ("ms", "search")]
     assert len(searched) == 8 * 2
     values = {(loss["params"]["beta"], loss["miner"]["params"]["epsilon"]) for loss in searched}
