@@ -140,7 +140,7 @@ def test_a_batch_in_which_a_miner_finds_nothing_is_counted_as_empty() -> None:
     [
         PML(name="DynamicSoftMarginLoss"),  # remembers a histogram from batch to batch
         PML(name="ProxyAnchorLoss", miner={"name": "MultiSimilarityMiner"}),
-        PML(name="MarginLoss", params={"learn_beta": "true"}, miner={"name": "DistanceWeightedMiner"}),  # draws
+        PML(name="MarginLoss", params={"learn_beta": True}, miner={"name": "DistanceWeightedMiner"}),  # draws
     ],
     ids=lambda loss: loss.name,
 )
