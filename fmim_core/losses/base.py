@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -94,6 +94,16 @@ class Loss(KindConfig):
     @abstractmethod
     def build(self, embedding_dim: int, classes: int) -> LossModule:
         """Return the module, for embeddings `(B, embedding_dim)` of so many identities in the training set."""
+
+
+class LossOfTrainer(Loss):
+    """Stands for whatever loss a trainer of a user's own has."""
+
+    kind: Literal["of_trainer"] = "of_trainer"
+    uses_margins: ClassVar[bool] = False
+
+    def build(self, embedding_dim: int, classes: int) -> LossModule:
+        raise NotImplementedError
 
 
 class WeightlessLoss(Loss):

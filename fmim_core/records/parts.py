@@ -110,6 +110,7 @@ class EpochRow(DocumentPart):
     validation_mAP: Absent[float] = Field(None, description="absent where the epoch was not validated")
     all_pairs_mAP: Absent[float] = Field(None, description="of each validation image among all others, if kept by it")
     learning_rate: Absent[float] = Field(None, description="in its first step, if it changes during the training")
+    own: Absent[dict[str, float]] = Field(None, description="other numbers of a user's own trainer, by name")
     seconds: float = Field(description="from its beginning to its end, validation included")
 
     def number(self, name: str) -> float:

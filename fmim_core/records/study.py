@@ -11,7 +11,7 @@ from fmim_core.fingerprint import sha256_of_text
 from fmim_core.metric_names import Unit
 from fmim_core.records.document import Document, DocumentPart, DottedName, Name
 from fmim_core.records.files import write_bytes
-from fmim_core.records.parts import TestProtocol
+from fmim_core.records.parts import Absent, TestProtocol
 
 
 class CodeFile(DocumentPart):
@@ -94,6 +94,7 @@ class ArmEntry(DocumentPart):
     label: str = Field(description="what reports call it")
     loss: str = Field(description="the name of its loss's class")
     loss_kind: str = Field(description="its loss, as configurations name it")
+    trainer: Absent[str] = Field(None, description="the class of the study's own that trained it, if not this package")
     margins_kind: str = Field(
         description="its margin schedule, as configurations name it; `none` where the loss has no margins"
     )

@@ -23,10 +23,12 @@ class Reference(KindConfig):
 
     depends_on: those fields of the training configuration, dotted.
     seeded: whether its numbers depend on the seed; if not, one evaluation says all.
+    of_network: whether it is of the configuration's network, which a trainer of one's own has not.
     """
 
     depends_on: ClassVar[tuple[str, ...]]
     seeded: ClassVar[bool] = False
+    of_network: ClassVar[bool] = False
 
     def settings(self, config: TrainConfig) -> dict[str, Any]:
         """Return the part of a training configuration that its numbers depend on: where that is equal, so are they."""

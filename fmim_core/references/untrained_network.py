@@ -24,6 +24,7 @@ class UntrainedNetwork(Reference):
     kind: Literal["untrained_network"] = "untrained_network"
     depends_on = ("model", "augmentation.crop", "augmentation.mean", "augmentation.std", "identity", "precision")
     seeded = True
+    of_network = True
 
     def label(self, config: TrainConfig) -> str:
         return "Pretrained features" if config.model.pretrained else "Untrained network"

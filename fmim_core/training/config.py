@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_serializer, model_validator
 
-from fmim_core.config import Config
-from fmim_core.losses.base import LOSSES, Loss
+from fmim_core.config import Config, UnknownField
+from fmim_core.losses.base import LOSSES, Loss, LossOfTrainer
 from fmim_core.margins.base import MARGINS, MarginConfig
 from fmim_core.margins.fixed import NoMargins
 from fmim_core.models.base import BACKBONES, Backbone
@@ -18,10 +19,15 @@ from fmim_core.records.parts import Absent
 from fmim_core.registry import KindConfig
 from fmim_core.training.augmentation import Augmentation
 from fmim_core.training.device import Compile, Precision
+from fmim_core.training.own import TRAINERS, OwnTrainer
 from fmim_core.training.sampler import Batches
 
 Factor = Annotated[float, Field(gt=0, allow_inf_nan=False, exclude_if=(1.0).__eq__)]
 WEIGHT_DECAY = 1e-4
+SHARED = ("trainer", "epochs", "validate_every", "identity", "keep")
+"""What a study decides of a training whose trainer is a user's own."""
+OF_IMAGES = {"augmentation": "crop", "model": "channels"}
+"""What such a training has besides, from the preset and the data set: what its images are like."""
 
 
 class TrainConfig(Config):
@@ -50,6 +56,7 @@ class TrainConfig(Config):
         clip_grad_norm: the largest norm of all gradients together, those of the loss's weights too; longer ones are
             scaled down to it.
         histogram_bins: bins of the histograms of Δ and φ_an in each row of the history; 0 for none.
+        trainer: one of a user's own, which decides all but `SHARED` and the size and channels of its images.
     """
 
     loss: Annotated[Loss, LOSSES]
@@ -74,16 +81,35 @@ class TrainConfig(Config):
     loss_lr_factor: Factor = 1.0
     freeze_backbone_epochs: Annotated[NonNegativeInt, Field(exclude_if=(0).__eq__)] = 0
     clip_grad_norm: Absent[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = None
+    trainer: Absent[Annotated[OwnTrainer, TRAINERS]] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_trainer_of_ones_own_decides_the_rest(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping) or given.get("trainer") is None:
+            return given
+        for name, value in given.items():
+            if name not in SHARED and (name not in OF_IMAGES or {*value} != {OF_IMAGES[name]}):
+                raise UnknownField(name, "a training by a trainer of one's own", SHARED)
+        images = {"augmentation": {"mean": 0.0, "std": 1.0}, "model": {"kind": "resnet18"}}
+        others = {name: part | given.get(name, {}) for name, part in images.items()}
+        batches = Batches.model_construct(subjects_per_batch=1, images_per_subject=1)  # each image once an epoch
+        return {**given, **others, "loss": LossOfTrainer(), "precision": "float32", "batches": batches}
 
     @model_serializer(mode="wrap")
     def _without_what_has_no_effect(self, fields: Any) -> dict[str, Any]:
+        written = fields(self)
+        if self.trainer is not None:
+            images = {one: {key: written[one][key]} for one, key in OF_IMAGES.items() if key in written.get(one, {})}
+            return {name: written[name] for name in SHARED if name in written} | images
         unused = () if self.optimizer.uses_weight_decay else ("weight_decay",)
-        return {name: value for name, value in fields(self).items() if name not in unused}
+        return {name: value for name, value in written.items() if name not in unused}
 
     @property
     def kinds(self) -> tuple[KindConfig, ...]:
         """The parts that are one of several kinds, a user's own among them."""
-        return self.loss, self.margins, self.model, self.optimizer, self.lr_schedule
+        ours = (self.loss, self.margins, self.model, self.optimizer, self.lr_schedule)
+        return (self.trainer,) if self.trainer else ours
 
     @property
     def has_a_head(self) -> bool:
@@ -98,6 +124,14 @@ class TrainConfig(Config):
     def validates(self, epoch: int) -> bool:
         """Return whether validation follows epoch 1, 2, …"""
         return epoch % self.validate_every == 0 or epoch == self.epochs
+
+    @model_validator(mode="after")
+    def _the_trainer_can_do_it(self) -> Self:
+        if self.trainer is not None:
+            self.trainer.config(self.epochs)
+            if self.keep != "last" and not self.trainer.resumable:
+                raise ValueError(f"keep = {self.keep!r} needs a trainer with state() and load_state(): keep the 'last'")
+        return self
 
     @model_validator(mode="after")
     def _margins_fit_the_loss(self) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ from fmim_core.seeding import derive_seed, torch_generator
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.device import float32_defined
 from fmim_core.training.evaluation import Diverged, Evaluator, Seconds
+from fmim_core.training.fit_trainer import FitTrainer
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.step import TrainingStep
 from fmim_core.triplets.statistics import StatisticsCollector
@@ -44,8 +46,10 @@ class Trainer(Protocol):
     model: images as `Evaluator` has them → embeddings; the same object all along.
     """
 
-    model: nn.Module
     warnings: list[str]
+
+    @property
+    def model(self) -> nn.Module: ...
 
     def epoch(self, number: int, seconds: Seconds) -> dict[str, Any]:
         """Train epoch 1, 2, …; return what its row of the history says of it. Raises `Diverged`."""
@@ -79,7 +83,8 @@ class Training(Evaluator):
             raise ValueError(
                 f"keep = {config.keep!r} needs a validation set, to know the best epoch: give one, or keep 'last'"
             )
-        self._trainer: Trainer = StepTrainer(config, train, seed, device)
+        begin = StepTrainer if config.trainer is None else FitTrainer
+        self._trainer: Trainer = begin(config, train, seed, device)
         super().__init__(config, self._trainer.model, device)
         self.warnings = self._trainer.warnings
         self._validation = validation
@@ -121,7 +126,7 @@ class Training(Evaluator):
         last = self.config.keep == "last"
         if last or self._kept is None or decides > self._kept["decides"]:
             state = None if last else self.model.state_dict()
-            weights = state and {name: value.detach().clone() for name, value in state.items()}
+            weights = deepcopy(state)
             self._kept = {"epoch": epoch, "validation": validation, "decides": decides, "weights": weights}
 
     @property

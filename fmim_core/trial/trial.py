@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from torch.utils._pytree import tree_map_only
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.image_set import ImageSet
@@ -133,7 +134,7 @@ class Trial:
         row = None if training.done else training.run_epoch()
         if training.done:
             self._complete(training)
-        elif time.perf_counter() - self._saved >= self._settings.checkpoint_every_s:
+        elif training.resumable and time.perf_counter() - self._saved >= self._settings.checkpoint_every_s:
             self._save(training)
         return row
 
@@ -190,8 +191,9 @@ class Trial:
         """Evaluate the kept model, and keep it where it is a replicate's; then the record is written."""
         model, (epoch, validation) = training.finish(), training.kept
         measured = self._measured(training, validation)
-        if self.spec.stage == "replicate":  # weights alone; of a fold ensemble named by the number of the fold's model
-            weights = {name: value.cpu() for name, value in model.state_dict().items()}
+        if self.spec.stage == "replicate" and training.resumable:
+            # Weights alone; of a fold ensemble named by the number of the fold's model.
+            weights = tree_map_only(torch.Tensor, torch.Tensor.cpu, dict(model.state_dict()))
             content = {"fingerprint": self.spec.fingerprint, "complete": True, "model": weights}
             write_checkpoint(self._checkpoint, content)
         else:  # what it would have resumed from has served its purpose

@@ -21,13 +21,45 @@ from fmim_core.losses.triplet import Averaging, MeanHinge, TripletSelection, tri
 from fmim_core.margins.base import MARGINS, Epsilon, MarginConfig, Margins, MarginSchedule, check_beta
 from fmim_core.models.base import BACKBONES, Backbone
 from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS, LRSchedule, Optimizer
+from fmim_core.training.own import TrainImages
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import EpochStatistics
 
 __all__ = [
-    "BACKBONES", "DATA_SETS", "LOSSES", "LR_SCHEDULES", "MARGINS", "OPTIMIZERS", "PML", "Averaging", "Backbone",
-    "DataSet", "EpochStatistics", "Epsilon", "Findings", "LRSchedule", "LibraryLoss", "Listing", "Loss", "LossModule",
-    "LossOutput", "MarginConfig", "MarginSchedule", "Margins", "MeanHinge", "Optimizer", "Similarities",
-    "SourceDescription", "TripletIndex", "TripletSelection", "WeightlessLoss", "check_beta", "check_index",
-    "mean_over_triplets", "no_triplets", "triplet_term", "unit",
-]  # fmt: skip
+    "BACKBONES",
+    "DATA_SETS",
+    "LOSSES",
+    "LR_SCHEDULES",
+    "MARGINS",
+    "OPTIMIZERS",
+    "PML",
+    "Averaging",
+    "Backbone",
+    "DataSet",
+    "EpochStatistics",
+    "Epsilon",
+    "Findings",
+    "LRSchedule",
+    "LibraryLoss",
+    "Listing",
+    "Loss",
+    "LossModule",
+    "LossOutput",
+    "MarginConfig",
+    "MarginSchedule",
+    "Margins",
+    "MeanHinge",
+    "Optimizer",
+    "Similarities",
+    "SourceDescription",
+    "TrainImages",
+    "TripletIndex",
+    "TripletSelection",
+    "WeightlessLoss",
+    "check_beta",
+    "check_index",
+    "mean_over_triplets",
+    "no_triplets",
+    "triplet_term",
+    "unit",
+]

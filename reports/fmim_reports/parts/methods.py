@@ -79,8 +79,10 @@ def methods(results: Results) -> Methods:
     """
     study, arms, environment = results.study, results.arms, results.study.environment
     trained, versions = _settings(results), {"python": "Python", "torch": "PyTorch"}
-    losses = {arm.loss: cited("loss", arm.loss_kind) for arm in arms}
-    tested = [t.record.config for t in results.trials if t.stage == "replicate" and t.record and t.record.config]
+    ours = [arm for arm in arms if not arm.trainer]
+    losses = {arm.loss: cited("loss", arm.loss_kind) for arm in ours}
+    records = [trial.record for trial in results.trials if trial.stage == "replicate" and trial.record]
+    tested = [one.config for one in records if one.config and "trainer" not in one.config]
     varied = dict.fromkeys((one.setting, one.factor) for arm in arms for one in arm.variations)
     text = filled(
         "methods.txt.j2",
@@ -95,9 +97,9 @@ def methods(results: Results) -> Methods:
         searches=[_search(arm) for arm in arms if arm.n_s > 1],
         variations=["another seed" if name == SEED else f"{name} × {factor:g}" for name, factor in varied],
         losses=[" ".join(filter(None, both)) for both in losses.items()],
-        margins=[cited("margins", kind) for kind in dict.fromkeys(a.margins_kind for a in arms) if kind != "none"],
+        margins=[cited("margins", kind) for kind in dict.fromkeys(a.margins_kind for a in ours) if kind != "none"],
         optimizers=list(dict.fromkeys(map(_optimizer, tested or [study.train]))),
-        networks=[cited("model", str(kind)) for kind in trained["model.kind"]],
+        networks=[cited("model", str(kind)) for kind in trained.get("model.kind", ())],
         kept=_value([KEPT[keep] for keep in trained["keep"]]),
         train={name.replace(".", "_"): _value(given) for name, given in trained.items()},
         software=[f"{name} {environment[key]}" for key, name in versions.items() if key in environment],

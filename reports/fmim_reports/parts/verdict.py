@@ -89,8 +89,10 @@ def cautions(results: Results) -> list[str]:
 
 def _on_the_run(results: Results) -> Iterator[str]:
     study, subjects = results.study, results.study.data.test.subjects
-    trained = [t.record for t in results.trials if t.stage == "replicate" and t.record and t.record.history]
-    if trained:
+    tested = [(t.arm, t.record) for t in results.trials if t.stage == "replicate" and t.record and t.record.history]
+    if own := results.own_trainers:
+        yield f"Code of the study's own, not of this package: {'; '.join(own)}."
+    if trained := [record for arm, record in tested if not results.arm(arm).trainer]:
         epochs = trained[0].histories[0]
         steps, rate = sum(row.batches for row in epochs), study.train["learning_rate"]
         highest = "up to " if "lr_schedule" in study.train else ""

@@ -175,6 +175,16 @@ class Results:
         return INTERVALS[self.study.data.interval]
 
     @property
+    def own_trainers(self) -> list[str]:
+        """The trainers of the study's own, each with the arms that it trained and the files that declare the study."""
+        files = ", ".join(file.path for file in self.study.code.files) if self.study.code else ""
+        by_trainer: dict[str, list[str]] = {}
+        for arm in self.arms:
+            by_trainer.setdefault(arm.trainer or "", []).append(arm.label)
+        by_trainer.pop("", None)
+        return [f"{one}{f' ({files})' if files else ''} trained {', '.join(arms)}" for one, arms in by_trainer.items()]
+
+    @property
     def dated(self) -> bool:
         """True if the data set says of any test image when it was taken, so that there are times to group by."""
         return set(self.study.data.test.by_time) != {"unknown"}

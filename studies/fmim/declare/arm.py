@@ -22,8 +22,9 @@ class Arm(Config):
     """One named method with its search space.
 
     Args:
-        settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet"), which must be there; or
-            nested, e.g. {"loss": {"kind": "triplet"}}.
+        settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet"), or nested, e.g.
+            {"loss": {"kind": "triplet"}}. Without a loss the arm is trained by the study's own trainer, whose settings
+            are e.g. ("trainer.lr", 0.1).
         search: how its values are set, in words, e.g. "Grid search"; nothing where there is nothing to say.
         group: what it shares with the arms it stands beside, in words; the name of its loss if nothing else is said.
             Group and search together are the arm's label, for display alone: nothing is decided by them.
@@ -33,18 +34,12 @@ class Arm(Config):
     """
 
     name: Name
-    settings: Settings
+    settings: Settings = ()
     search: Annotated[str, BeforeValidator(lambda words: words or "")] = ""
     group: str = ""
     space: Space = Space()
     searcher: SerializeAsAny[InstanceOf[Searcher]] = Grid()
     selected_from: str = ""
-
-    @model_validator(mode="after")
-    def _settings_name_a_loss(self) -> Self:
-        if "loss.kind" not in dict(self.settings):
-            raise ValueError(f"arm {self.name!r}: its settings name no loss; add one, e.g. ('loss.kind', 'triplet')")
-        return self
 
     @model_validator(mode="after")
     def _searcher_fits_the_space(self) -> Self:
@@ -76,6 +71,7 @@ class Arm(Config):
             label=self.label,
             loss=self.loss,
             loss_kind=self.loss_kind,
+            trainer=self.trainer or None,
             margins_kind=self.margins_kind,
             margins_vary=MARGINS.find(self.margins_kind).vary,
             group=self.group or self.loss,
@@ -112,10 +108,26 @@ class Arm(Config):
         )
         return self.model_copy(update={"space": Space(choices=choices), "searcher": Grid()})
 
+    def trained_by(self, kind: Assignment) -> Arm:
+        """Return this arm with a trainer of one's own."""
+        return self.model_copy(update={"settings": (kind, *self.settings)})
+
     @property
     def loss_kind(self) -> str:
-        """Its loss, as configurations name it."""
-        return str(dict(self.settings)["loss.kind"])
+        """Its loss, as configurations name it; or its trainer of one's own; blank where it names neither."""
+        return self.trainer or str(dict(self.settings).get("loss.kind", ""))
+
+    @property
+    def trainer(self) -> str:
+        """Its trainer of one's own, as configurations name it; blank where it is ours."""
+        return str(dict(self.settings).get("trainer.kind", ""))
+
+    def has(self, path: str) -> bool:
+        """Return whether its trainings have this field, dotted, beside what the arm itself sets."""
+        from fmim_core.training.config import SHARED
+
+        head = path.partition(".")[0]
+        return head in SHARED or path == "model.channels" if self.trainer else head != "trainer"
 
     @property
     def margins_kind(self) -> str:
@@ -131,7 +143,7 @@ class Arm(Config):
         """
         from fmim_core.losses.base import LOSSES
 
-        return LOSSES.find(self.loss_kind).called(dict(self.settings))
+        return self.trainer or LOSSES.find(self.loss_kind).called(dict(self.settings))
 
     @property
     def label(self) -> str:
@@ -156,7 +168,9 @@ class Arm(Config):
         """
         from fmim_core.training.config import TrainConfig
 
-        settings = [*data_settings, *preset.settings, *self.settings, *self.space.assignments(configuration), *varied]
+        settings = [one for one in (*data_settings, *preset.settings) if self.has(one[0])]
+        settings += [("augmentation.crop", preset.image_size)] if self.trainer else []
+        settings += [*self.settings, *self.space.assignments(configuration), *varied]
         try:
             return TrainConfig.model_validate(nested(settings))
         except ValidationError as error:

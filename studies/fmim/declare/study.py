@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -63,6 +63,7 @@ class Study(Config):
         claims: further pairs that are compared, which the question is not about. They are a family of their own for
             Holm's correction, so that they take no power from the question, and no arm is varied for them.
         surfaces: losses whose surfaces the report draws; they are computed at the start, into surfaces.json.
+        trainer: a class of one's own with `fit` and `embed`, which trains every arm that names no loss.
         code: of a study that is declared in a file of its own, what it was when it was read.
     """
 
@@ -78,7 +79,19 @@ class Study(Config):
     comparisons: tuple[tuple[Name, Name], ...] = ()
     claims: tuple[tuple[Name, Name], ...] = ()
     surfaces: tuple[Surface, ...] = ()
+    trainer: Any = None
     code: Code | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _arms_without_a_loss_are_its_trainers(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping) or given.get("trainer") is None:
+            return given
+        from fmim_core.training.own import own_trainer
+
+        kind = ("trainer.kind", own_trainer(given["trainer"]).__name__)
+        arms = tuple(given.get("arms", ()))
+        return {**given, "arms": tuple(one if one.loss_kind else one.trained_by(kind) for one in arms)}
 
     @model_validator(mode="after")
     def _names_are_known_and_distinct(self) -> Self:
@@ -88,6 +101,11 @@ class Study(Config):
             repeated = [name for name, count in Counter(names).items() if count > 1]
             if repeated:
                 raise ValueError(f"study {self.name!r}: {', '.join(repeated)} named more than once")
+        if without := [arm.name for arm in self.arms if not arm.loss_kind]:
+            raise ValueError(
+                f"arm {without[0]!r}: its settings name no loss; add one, e.g. ('loss.kind', 'triplet'), or give the "
+                "study a trainer"
+            )
         open_arms = [arm.name for arm in self.arms if arm.listed is None or arm.budget > 1]
         if not self.search and open_arms:
             raise ValueError(f"study {self.name!r} has no search, but {', '.join(open_arms)} leave a choice")
@@ -198,6 +216,8 @@ def check_changes(study: Study, changes: Sequence[Assignment]) -> None:
         ValueError: one is; the message names the arm.
     """
     for path, value in changes:
+        if path.partition(".")[0] not in OF_PRESET and not any(arm.has(path) for arm in study.arms):
+            raise ValueError(f"--set {path}={value} has no effect: the study's own trainer decides that, or has none")
         for arm in study.arms:
             taken = {name for name, _ in arm.settings} | {parameter.path for parameter in arm.space.parameters}
             if met := [name for name in taken if f"{name}.".startswith(f"{path}.") or path.startswith(f"{name}.")]:

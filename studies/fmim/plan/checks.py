@@ -16,6 +16,7 @@ from fmim_core.data.splits import Fold
 from fmim_core.metric_names import Interval
 from fmim_core.records import FoldEntry
 from fmim_core.training.config import TrainConfig
+from fmim_core.training.fit_trainer import rehearse_trainer
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.step import rehearse_loss, rehearse_model, rehearse_optimizer
 from fmim_core.training.trainer import check_images
@@ -27,7 +28,7 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
     Raises:
         ValueError: fewer subjects than folds or a batch need, a best epoch to be kept unless both selection and test
             have a validation set for it, a crop larger than the images, a model that cannot be built, a loss that
-            cannot be computed, or a surface of no such loss.
+            cannot be computed, a trainer of one's own that does not train, or a surface of no such loss.
     """
     for surface in plan.study.surfaces:
         surface.loss()
@@ -41,12 +42,16 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
     check_subject_counts(plan, development)
     for config in _different(plan.train_configs(), {"model", "augmentation"}):
         check_images(config, development)
-        rehearse_model(config.model, config.augmentation.crop)
+        if config.trainer is None:
+            rehearse_model(config.model, config.augmentation.crop)
     every_value = [plan.train_config(arm, each) for arm in plan.arms for each in arm.space.every_value()]
-    for config in _different(every_value, {"loss", "margins"}):
+    ours = [config for config in every_value if config.trainer is None]
+    for config in _different(ours, {"loss", "margins"}):
         rehearse_loss(config)
-    for config in every_value:
+    for config in ours:
         rehearse_optimizer(config)
+    for config in _different((config for config in every_value if config.trainer), {"trainer", "epochs", "identity"}):
+        rehearse_trainer(config, development)
     return fold_sizes(plan.folds(development), plan.per_side) if plan.study.search else []
 
 

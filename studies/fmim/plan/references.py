@@ -36,7 +36,7 @@ def references_of(
     for kind in REFERENCES.kinds():
         reference = REFERENCES.make({"kind": kind})
         alike: dict[str, list[tuple[Arm, TrainConfig]]] = {}
-        for arm, config in tested:
+        for arm, config in (one for one in tested if not (reference.of_network and one[1].trainer)):
             alike.setdefault(fingerprint(reference.settings(config)), []).append((arm, config))
         arms_of = [list(dict.fromkeys(arm for arm, _ in group)) for group in alike.values()]
         several, words = len(alike) > 1, _told_apart(arms_of)

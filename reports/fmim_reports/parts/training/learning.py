@@ -135,7 +135,7 @@ def triplet_terms(results: Results) -> list[dict[str, Any]]:
     is not a number.
     """
     rows = []
-    for arm in results.arms:
+    for arm in (one for one in results.arms if not one.trainer):
         trials = [trial for stage in ("search", "replicate") for trial in results.of(arm.name, stage)]
         records = [t.record for t in trials if t.record and t.status == "completed" and t.record.history]
         histories = [history for record in records for history in record.histories if history]

@@ -28,6 +28,7 @@ from fmim_core.records import (
     write_bytes,
     write_json,
 )
+from fmim_core.training.config import TrainConfig
 from fmim_core.trial.cost import environment
 from fmim_core.trial.spec import RESULTS_VERSION
 
@@ -68,8 +69,9 @@ def new_study(plan: Plan, bank: Bank) -> StudyFile:
     searches = [arm.model_dump(mode="json") for arm in plan.arms if arm.listed is None]
     return StudyFile(
         id=uuid.uuid4().hex,
-        **study.model_dump(include={"title", "question", "metric", "baseline"}),
         study=study.name,
+        title=study.title,
+        question=study.question,
         preset=plan.preset.name,
         seed=plan.seed,
         changed=dict(plan.preset.changed),
@@ -77,6 +79,7 @@ def new_study(plan: Plan, bank: Bank) -> StudyFile:
         fingerprint=fingerprint(known + searches),
         data=_data(bank),
         folds=[],
+        metric=study.metric,
         equivalence_margin=plan.equivalence_margin,
         answers=plan.preset.answers,
         search_splits=plan.search_splits,
@@ -84,22 +87,37 @@ def new_study(plan: Plan, bank: Bank) -> StudyFile:
         models_per_replicate=plan.models_per_replicate,
         results_version=RESULTS_VERSION,
         code=study.code,
+        baseline=study.baseline,
         comparisons=list(study.question_pairs),
         claims=list(study.claims),
         arms=[arm.entry(plan.replicates_of(arm), plan.variations_of(arm)) for arm in plan.arms],
         looks=list(plan.looks.seeds) if plan.looks else [],
         references=[planned.entry for planned in plan.references],
-        plan=PlannedTrials(**{name: getattr(plan, name) for name in PlannedTrials.model_fields}),
-        train=plan.train_configs()[0].model_dump(mode="json", exclude={"loss", "margins"}),
+        plan=PlannedTrials(
+            search_trials=plan.search_trials,
+            variation_trials=plan.variation_trials,
+            replicate_trials=plan.replicate_trials,
+            reference_trials=plan.reference_trials,
+        ),
+        train=_ours_first(plan).model_dump(mode="json", exclude={"loss", "margins", "trainer"}),
         environment=environment() | {"git_commit": _git_commit()},
         executions=[],
     )
 
 
+def _ours_first(plan: Plan) -> TrainConfig:
+    """Return a training, of our own trainer if there is one: it says more than one by a user's."""
+    return min(plan.train_configs(), key=lambda config: config.trainer is not None)
+
+
 def _data(bank: Bank) -> DataEntry:
     description = bank.description
     return DataEntry(
-        **{name: getattr(description, name) for name in ("name", "kind", "synthetic", "about", "release")},
+        name=description.name,
+        kind=description.kind,
+        synthetic=description.synthetic,
+        about=description.about,
+        release=description.release,
         files=dict(description.files),
         details=dict(description.details),
         interval=bank.interval.unit,

@@ -35,7 +35,11 @@ class Outcome:
     def of(cls, record: Record) -> Outcome:
         """Return that of a record."""
         return cls(
-            **{name: getattr(record, name) for name in ("arm", "stage", "search_split", "fold", "status")},
+            arm=record.arm,
+            stage=record.stage,
+            search_split=record.search_split,
+            fold=record.fold,
+            status=record.status,
             validation=record.metrics.validation,
             by_epoch=tuple(row.number("validation_mAP") for row in record.history),
             startup_s=record.cost.startup_s,

@@ -86,8 +86,8 @@ def _save(winner: Replicate, folder: Path, model_id: str) -> Path:
         place = folder / "study" / part.relative_to(out)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(part, place)
-    members, size = len(record.members), record.config["model"]["embedding_dim"]
-    kind, columns = ("float64", members * size) if members else ("float32", size)
+    members, size = len(record.members), record.config.get("model", {}).get("embedding_dim", -1)  # -1: any
+    kind, columns = ("float64", max(-1, members * size)) if members else ("float32", size)
     signature = ModelSignature(
         inputs=Schema([TensorSpec(np.dtype("uint8"), (-1, -1, -1))]),
         outputs=Schema([TensorSpec(np.dtype(kind), (-1, columns))]),

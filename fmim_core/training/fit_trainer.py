@@ -1,0 +1,126 @@
+"""A trainer of one's own at work in a training, and its rehearsal on random images."""
+
+from __future__ import annotations
+
+import io
+import math
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fmim_core.data.image_set import ImageSet
+from fmim_core.seeding import derive_seed, scoped_torch_seed
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.evaluation import Diverged, Evaluator, Seconds
+from fmim_core.training.own import TrainImages, place_of
+
+PEOPLE, OF_EACH = 16, 4  # images of the rehearsal
+UNKNOWN = ("epsilon", "beta", "delta_mean", "phi_an_mean", "phi_ap_mean", "active_share", "subjects_seen_share")
+
+
+class FitTrainer:
+    """Trains by the `fit` of a trainer of one's own: an epoch is what that does until it yields."""
+
+    def __init__(self, config: TrainConfig, train: ImageSet, seed: int, device: torch.device) -> None:
+        assert config.trainer is not None
+        self._own, self._epochs, self._seed = config.trainer, config.epochs, seed
+        self.warnings: list[str] = []
+        with _seeded(seed, "model"):
+            self.model = self._own.build(config.augmentation.crop)
+        self._images = TrainImages(train, config.identity == "side", device)
+        self._rows: Iterator[Any] | None = None
+
+    def epoch(self, number: int, seconds: Seconds) -> dict[str, Any]:
+        fit, ended = self.model.trainer.fit, object()
+        with seconds.measure("train"), _seeded(self._seed, "epoch", number):
+            if self._rows is None:
+                self._rows = fit(self._own.config(self._epochs), self._images, self._seed)
+            row = next(self._rows, ended) if isinstance(self._rows, Iterator) else self._rows
+        if row is ended:
+            raise ValueError(
+                f"{place_of(fit)} ended before epoch {number} of {self._epochs}: it must yield a row after each; a "
+                "field `epochs` of its Config says how many"
+            )
+        if not isinstance(row, Mapping) or not all(isinstance(one, str) for one in row):
+            raise ValueError(
+                f"{place_of(fit)} must yield numbers by name after each epoch, as {{'loss': 0.1}}: {row!r}"
+            )
+        found = {name: float(value) for name, value in row.items()}
+        loss = found.pop("loss", math.nan)
+        if "loss" in row and not math.isfinite(loss):
+            raise Diverged(f"epoch {number}: loss {loss}")
+        own = {"loss": loss, "batches": len(self._images), "empty_batches": 0, "own": found or None}
+        return own | dict.fromkeys(UNKNOWN, math.nan)
+
+    def state(self) -> dict[str, Any]:
+        return {"own": self.model.get_extra_state()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.model.set_extra_state(state["own"])
+
+
+@contextmanager
+def _seeded(*parts: object) -> Iterator[None]:
+    """Seed the global generators, which code of anybody's may draw from, for the block only."""
+    of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002
+    np.random.seed(derive_seed(*parts) % 2**32)  # noqa: NPY002
+    random.seed(derive_seed(*parts))
+    try:
+        with scoped_torch_seed(*parts):
+            yield
+    finally:
+        np.random.set_state(of_numpy)  # noqa: NPY002
+        random.setstate(of_python)
+
+
+def rehearse_trainer(config: TrainConfig, development: ImageSet) -> None:
+    """Have a trainer of one's own train and embed random images for two epochs; then go on from its state after one.
+
+    Raises:
+        ValueError: it fails, yields no rows, embeds what is no `(N, D)` of finite numbers, or goes on otherwise.
+    """
+    images, own = _random_images(development), config.trainer
+    assert own is not None
+    try:
+        alone, saved, resumed = (FitTrainer(config, images, 0, torch.device("cpu")) for _ in range(3))
+        undisturbed = [_trained(alone, config, images, epoch) for epoch in range(1, min(config.epochs, 2) + 1)]
+        if not own.resumable or config.epochs == 1:
+            return
+        _trained(saved, config, images, 1)
+        torch.save(saved.state(), buffer := io.BytesIO())
+        resumed.load_state(torch.load(io.BytesIO(buffer.getvalue()), weights_only=True))
+        again = [_trained(resumed, config, images, epoch) for epoch in (0, 2)]
+    except (ValueError, Diverged) as error:
+        raise ValueError(str(error)) from error
+    except Exception as error:  # of anybody's code
+        raise ValueError(f"{own!r} fails on random images: {type(error).__name__}: {error}") from error
+    if not all(torch.allclose(a, b, rtol=1e-3, atol=1e-4) for a, b in zip(undisturbed, again, strict=True)):
+        raise ValueError(
+            f"{place_of(resumed.model.trainer.load_state)}: what goes on from state() is not what an undisturbed fit "
+            "does: keep all that an epoch changes in the state, and draw from (seed, epoch); or leave both methods "
+            "out, and interrupted trainings begin anew"
+        )
+
+
+def _trained(trainer: FitTrainer, config: TrainConfig, images: ImageSet, epoch: int) -> Tensor:
+    """Return the embeddings of images after an epoch; with epoch 0 as they are."""
+    if epoch:
+        trainer.epoch(epoch, Seconds())
+    found = Evaluator(config, trainer.model, torch.device("cpu")).embed(images)
+    if not found.isfinite().all():
+        raise ValueError(f"{place_of(trainer.model.trainer.embed)} returned numbers that are not finite")
+    return found
+
+
+def _random_images(like: ImageSet) -> ImageSet:
+    number = PEOPLE * OF_EACH
+    pixels = np.random.default_rng(0).integers(0, 256, (number, *like.images.shape[1:]), dtype=np.uint8)
+    people, blank = np.repeat([str(one) for one in range(PEOPLE)], OF_EACH), np.full(number, "")
+    known = replace(like, subjects=people, sides=blank, roles=blank, months=np.zeros(number))
+    return replace(known, images=pixels, rows=np.arange(number))
