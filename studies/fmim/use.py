@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    study: str | Path | Study,
-    changes: Mapping[str, Any] | None = None,
-    quiet: bool = False,
-    **options: Any,
+    study: str | Path | Study, changes: Mapping[str, Any] | None = None, quiet: bool = False, **options: Any
 ) -> StudyResults:
     """Run a study, or go on with it, as `fmim run` does; return its results.
 

@@ -69,8 +69,11 @@ def test_every_study_has_its_trials_and_every_configuration_is_a_valid_training(
     assert (plan.search_trials, plan.replicate_trials) == TRIALS[name]
 
 
-def test_the_catalogue_is_what_is_tested() -> None:
+def test_the_catalogue_is_what_is_tested_and_two_presets_have_no_answer() -> None:
     assert catalogue.names() == list(TRIALS)
+    presets = [(name, preset) for name in TRIALS for preset in catalogue.find(name).presets]
+    mute = {(name, preset.name) for name, preset in presets if not preset.answers}
+    assert mute == {("backbones", "quick"), *((name, "smoke") for name in TRIALS)}
 
 
 def test_declarations_refuse_what_makes_no_sense() -> None:

@@ -161,9 +161,5 @@ def reference_lines(
     for number, reference in enumerate(results.references):
         values = {place: on_reference(results, reference, metric, time).values for time, place in places.items()}
         if any(values.values()) and not set(arms).isdisjoint(reference.arms):
-            style: dict[str, Any] = {
-                "color": QUIET,
-                "linewidth": 0.8,
-                "linestyle": _DASHES[number % len(_DASHES)],
-            }
+            style: dict[str, Any] = {"color": QUIET, "linewidth": 0.8, "linestyle": _DASHES[number % len(_DASHES)]}
             draw_line(axes, mean_points(values, scale=100), label=reference.label, **style)

@@ -11,13 +11,7 @@ from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_
 from fmim_reports.drawing.lines import arm_styles
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.comparisons.comparison import comparisons
-from fmim_reports.parts.comparisons.pipelines import (
-    FEWEST_SPLITS,
-    Pipelines,
-    choosing,
-    pipelines,
-    whole_pipelines,
-)
+from fmim_reports.parts.comparisons.pipelines import FEWEST_SPLITS, Pipelines, choosing, pipelines, whole_pipelines
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
 from fmim_reports.reading.results import Results
 from fmim_reports.stats import mean_se, superiority

@@ -9,12 +9,7 @@ from fmim_reports.parts.arms import leads_caution
 from fmim_reports.parts.comparisons.cautions import comparison_cautions
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.pipelines import headlines
-from fmim_reports.parts.comparisons.words import (
-    Facts,
-    comparison_details,
-    estimate_text,
-    plain_sentences,
-)
+from fmim_reports.parts.comparisons.words import Facts, comparison_details, estimate_text, plain_sentences
 from fmim_reports.parts.training.learning import empty_batches_caution, length_cautions
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact

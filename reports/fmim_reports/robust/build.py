@@ -111,16 +111,8 @@ def over_settings(studies: Sequence[ComparedStudy], as_it_is: str) -> tuple[Over
         for name, one in at.items():
             if one.value is not None:
                 others.setdefault(name.partition("=")[0], []).append(one.value)
-        over = OverAll(
-            metric=first.metric,
-            margin=first.margin,
-            tested=first.tested,
-            answers=first.answers,
-            moves=any(one.moves for one in at.values()),
-            first=first,
-            at=at,
-            sds={},
-        )
+        shared = {name: getattr(first, name) for name in ("metric", "margin", "tested", "answers")}
+        over = OverAll(**shared, moves=any(one.moves for one in at.values()), first=first, at=at, sds={})
         if center := others.pop(as_it_is, []):
             mean = mean_over_settings(center[0], at[as_it_is].seeds, others)
             over = replace(over, value=mean.mean, seeds=mean.uncertainty, sds=mean.sds)

@@ -22,14 +22,7 @@ from fmim_reports.parts.comparisons.cautions import comparison_cautions
 from fmim_reports.parts.comparisons.words import estimate_text, plain_sentences
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
-from fmim_reports.parts.years import (
-    by_year_table,
-    draw_by_time,
-    ends_by_time,
-    notes_by_time,
-    scale_by_time,
-    year_plot,
-)
+from fmim_reports.parts.years import by_year_table, draw_by_time, ends_by_time, notes_by_time, scale_by_time, year_plot
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import on_reference, on_test, queries_at, query_times

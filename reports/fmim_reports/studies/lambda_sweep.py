@@ -185,12 +185,7 @@ def lambda_verdict(results: Results) -> Verdict:
     best = {share: None if name is None else results.arm(name) for share, name in by_share.items()}
     findings = [*plain_sentences(results), _preferred(results, best[True], best[False]), *_gain(results, best[True])]
     findings += [PAPER] if results.interval == YEAR else []
-    return verdict_of(
-        results,
-        findings,
-        *comparison_cautions(results),
-        *length_cautions(results),
-    )
+    return verdict_of(results, findings, *comparison_cautions(results), *length_cautions(results))
 
 
 def _preferred(results: Results, apart: ArmEntry | None, pooled: ArmEntry | None) -> str:

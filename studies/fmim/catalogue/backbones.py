@@ -7,27 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fmim.declare import Arm, Preset, Study
+from fmim.declare import Arm, Study
 from fmim.declare.presets import FULL, PAPER, SMOKE
-from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_spaces.domain import Assignment
 from fmim_spaces.spaces import TRIPLET_AUTOMARGIN, TRIPLET_GRID
 
-QUICK = Preset(
-    name="quick",
-    about="a reduced form for a CPU, 20 steps per training at 32 px: shows that everything runs, not who wins",
-    settings=(
-        ("batches.subjects_per_batch", 8),
-        ("batches.per_epoch", 10),
-        ("augmentation.crop", 32),
-        ("epochs", 2),
-        ("learning_rate", 5e-4),
-    ),
-    image_size=35,
-    phantom=PhantomConfig(train_subjects=24, test_subjects=12, acquisition=3),
-    folds=2,
-    replicates=2,
-)
+REDUCED = (("batches.subjects_per_batch", 8), ("batches.per_epoch", 10), ("augmentation.crop", 32), ("epochs", 2))
+ABOUT = "a reduced form for a CPU, 20 steps per training at 32 px: shows that everything runs, not who wins"
+SHORT = {"name": "quick", "about": ABOUT, "settings": (*REDUCED, ("learning_rate", 5e-4)), "variations": ()}
+QUICK = SMOKE.model_copy(update=SHORT)
 
 Backbone = tuple[str, str, tuple[Assignment, ...]]
 """A short name for arms, a label for reports, and the training fields that make it, e.g. ("model.kind", "resnet50")."""
@@ -55,22 +43,10 @@ def backbones_study(name: str, backbones: Sequence[Backbone]) -> Study:
 
 
 def _arms(name: str, label: str, model: tuple[Assignment, ...]) -> tuple[Arm, Arm]:
-    grid, automargin = ("margins.kind", "fixed"), ("margins.kind", "automargin")
+    grid, automargin = ((*model, TRIPLET, ("margins.kind", kind)) for kind in ("fixed", "automargin"))
     return (
-        Arm(
-            name=f"{name}_grid",
-            group=label,
-            search="Grid search",
-            settings=(*model, TRIPLET, grid),
-            space=TRIPLET_GRID,
-        ),
-        Arm(
-            name=f"{name}_automargin",
-            group=label,
-            search="AutoMargin",
-            settings=(*model, TRIPLET, automargin),
-            space=TRIPLET_AUTOMARGIN,
-        ),
+        Arm(name=f"{name}_grid", group=label, search="Grid search", settings=grid, space=TRIPLET_GRID),
+        Arm(name=f"{name}_automargin", group=label, search="AutoMargin", settings=automargin, space=TRIPLET_AUTOMARGIN),
     )
 
 

@@ -10,6 +10,7 @@ from fmim.declare import Arm, Study
 from fmim_spaces.domain import Assignment
 from fmim_spaces.spaces import point
 
+AUTOMARGIN = ("margins.kind", "automargin")
 WAT = (("loss.selection", "all"), ("margins.kind", "wat"))
 
 
@@ -33,13 +34,6 @@ STUDY = Study(
         _arm("wat", "wat_grid", "triplet", *WAT, group="WAT", margins__beta=0.1),
         _arm("contrastive", "contrastive_grid", "contrastive", loss__m_neg=0.75, loss__m_pos=0.5),
         _arm("triplet", "triplet_grid", "triplet", ("margins.kind", "fixed"), margins__epsilon=0.25),
-        _arm(
-            "adatriplet",
-            "adatriplet_automargin",
-            "adatriplet",
-            ("margins.kind", "automargin"),
-            margins__k_delta=2,
-            margins__k_an=2,
-        ),
+        _arm("adatriplet", "adatriplet_automargin", "adatriplet", AUTOMARGIN, margins__k_delta=2, margins__k_an=2),
     ),
 )

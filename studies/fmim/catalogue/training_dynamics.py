@@ -9,6 +9,12 @@ from fmim_spaces.spaces import point
 
 HISTOGRAMS: Assignment = ("histogram_bins", 80)
 
+
+def _arm(loss: str, margins: str, search: str, **values: float) -> Arm:
+    settings = (("loss.kind", loss), ("margins.kind", margins), HISTOGRAMS)
+    return Arm(name=f"{loss}_{margins}", search=search, settings=settings, space=point(**values))
+
+
 STUDY = Study(
     name="training_dynamics",
     title="Margins, loss and similarities during training",
@@ -16,31 +22,11 @@ STUDY = Study(
     search=False,
     surfaces=(
         Surface(label="Triplet", settings=(("loss.kind", "triplet"),), epsilon=0.25),
-        Surface(
-            label="AdaTriplet",
-            settings=(("loss.kind", "adatriplet"), ("loss.lam", 1.0)),
-            epsilon=0.25,
-            beta=0.1,
-        ),
+        Surface(label="AdaTriplet", settings=(("loss.kind", "adatriplet"), ("loss.lam", 1.0)), epsilon=0.25, beta=0.1),
     ),
     arms=(
-        Arm(
-            name="adatriplet_automargin",
-            search="AutoMargin",
-            settings=(("loss.kind", "adatriplet"), ("margins.kind", "automargin"), HISTOGRAMS),
-            space=point(margins__k_delta=2, margins__k_an=2),
-        ),
-        Arm(
-            name="triplet_automargin",
-            search="AutoMargin",
-            settings=(("loss.kind", "triplet"), ("margins.kind", "automargin"), HISTOGRAMS),
-            space=point(margins__k_delta=2),
-        ),
-        Arm(
-            name="triplet_fixed",
-            search="Fixed margin",
-            settings=(("loss.kind", "triplet"), ("margins.kind", "fixed"), HISTOGRAMS),
-            space=point(margins__epsilon=0.25),
-        ),
+        _arm("adatriplet", "automargin", "AutoMargin", margins__k_delta=2, margins__k_an=2),
+        _arm("triplet", "automargin", "AutoMargin", margins__k_delta=2),
+        _arm("triplet", "fixed", "Fixed margin", margins__epsilon=0.25),
     ),
 )

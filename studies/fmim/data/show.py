@@ -94,15 +94,8 @@ def _overview(splits: dict[str, Counts]) -> TextTable:
     for split, counts in splits.items():
         male = "unknown" if counts.male_percent is None else f"{counts.male_percent:.1f}"
         diseased = "unknown" if counts.with_disease is None else f"{counts.with_disease:,}"
-        rows.append(
-            (
-                split,
-                f"{counts.images:,}",
-                f"{counts.subjects:,}",
-                male + _of(counts.sex_known, counts.images),
-                diseased + _of(counts.disease_known, counts.images),
-            )
-        )
+        partly = male + _of(counts.sex_known, counts.images), diseased + _of(counts.disease_known, counts.images)
+        rows.append((split, f"{counts.images:,}", f"{counts.subjects:,}", *partly))
     return TextTable(("split", *numbers), rows, frozenset(numbers))
 
 

@@ -214,11 +214,7 @@ def _as_set(images: np.ndarray, fewest: int) -> ImageSet:
 
 
 def rank_gallery(
-    query: GivenImages,
-    gallery: GivenImages,
-    embeddings: tuple[np.ndarray, np.ndarray],
-    per_side: bool,
-    top: int | None,
+    query: GivenImages, gallery: GivenImages, embeddings: tuple[np.ndarray, np.ndarray], per_side: bool, top: int | None
 ) -> Ranking:
     """Return the most similar images of the gallery for each query, by the embeddings `(Q, D)` and `(G, D)` of both.
 

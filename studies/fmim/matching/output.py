@@ -27,10 +27,7 @@ COLUMNS, SHOWN = 5, 20  # candidates in a line, and at most
 QUERY = 320  # pixels
 CANDIDATES, QUERIES = 5, 10
 CELLS: dict[str, Callable[[Any], str]] = {
-    "query": str,
-    "rank": str,
-    "candidate": str,
-    "subject": str,
+    **dict.fromkeys(("query", "rank", "candidate", "subject"), str),
     "months": lambda months: "" if math.isnan(months) else f"{months:g}",
     "similarity": lambda similarity: f"{similarity:.4f}",
     "match": lambda match: "yes" if match else "no",

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fmim_reports.parts.comparisons.comparison import (
-    Comparison,
-    comparisons,
-    device_ratio,
-    different_tasks_note,
-)
+from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, device_ratio, different_tasks_note
 from fmim_reports.parts.comparisons.difference import family_note
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.cost import search_cost

@@ -9,7 +9,7 @@ from fmim_reports.parts.comparisons.comparison import CONFIGURATIONS, Comparison
 from fmim_reports.parts.comparisons.pipelines import headlines
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate
-from fmim_reports.stats import ENOUGH_POWER, Bounded, Needed, Power
+from fmim_reports.stats import ENOUGH_POWER, Bounded, Power
 from fmim_reports.writing.formats import decimal, in_percent, mean_se_text, needed_text, p_text, points
 
 Facts = tuple[tuple[str, str], ...]
@@ -236,14 +236,11 @@ def _needed(power: Power) -> str:
     some = {what: f"{needed_text(one)} seeds for {what}" for what, one in both.items() if one.seeds is not None}
     if len(some) == 2:
         return f"for {_ENOUGH} it takes about {' and '.join(some.values())} (in brackets the {of})."
-    none = [f"{what}{_or_more(one)}" for what, one in both.items() if one.seeds is None]
+    more = {what: "" if one.low is None else f" (80 % range: {one.low:,} or more)" for what, one in both.items()}
+    none = [f"{what}{more[what]}" for what, one in both.items() if one.seeds is None]
     about = f", and about {', '.join(some.values())} (in brackets the {of})" if some else ""
     left = f"since these subjects alone leave an SE of {_points(power.least_se)}"
     return f"for {_ENOUGH} no number of seeds is enough for {' or '.join(none)}, {left}{about}."
-
-
-def _or_more(one: Needed) -> str:
-    return "" if one.low is None else f" (80 % range: {one.low:,} or more)"
 
 
 def _costs(one: Comparison) -> str:
