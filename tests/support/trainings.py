@@ -37,6 +37,7 @@ CASES: dict[str, dict[str, Any]] = {
     "all triplets": {"loss": {"kind": "adatriplet", "selection": "all", "averaging": "all"}},
     "sct": {"loss": {"kind": "sct", "lam": 1.0}, "margins": {"kind": "none"}},
     "bfloat16": {"precision": "bfloat16"},
+    "clipped gradients": {"clip_grad_norm": 0.05},
 }
 
 
