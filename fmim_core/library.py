@@ -140,8 +140,9 @@ class LibraryClass(Config):
 
 def _like(default: Any, name: str, value: Any) -> Any:
     """Return the value of a parameter; where its default is a truth value or a number, it must be one too."""
-    if isinstance(default, bool):
+    if default is None or isinstance(default, bool):  # None: either, as torch's `fused`, or something else
         value = {"true": True, "false": False}.get(value, value)
+    if isinstance(default, bool):
         if not isinstance(value, bool):
             raise ValueError(f"{name} must be true or false (given {value!r})")
     elif isinstance(default, int | float) and (isinstance(value, bool) or not isinstance(value, int | float)):
