@@ -44,18 +44,11 @@ def build_report(out: Path) -> Path:
     tables = write_tables(results, report)
     plots = contents.plots(results)
     drawable = [plot for plot in plots.values() if isinstance(plot, Plot)]
-    shown = {
-        "study": results.study,
-        "data_phrase": results.study.data.phrase,
-        "verdict": verdict,
-        "warnings": warnings,
-        "tables": {section.name: found for section, found in tables.items()},
-        "figures": write_figures(drawable, source_line(results), report),
-        "not_drawn": [f"{name} figure not drawn: {why}" for name, why in plots.items() if not isinstance(why, Plot)],
-        "methods": written,
-        "provenance": provenance(results),
-        "record_files": _record_files(results),
-    }
+    not_drawn = [f"{name} figure not drawn: {why}" for name, why in plots.items() if not isinstance(why, Plot)]
+    shown = {"study": results.study, "data_phrase": results.study.data.phrase, "verdict": verdict, "methods": written}
+    shown |= {"tables": {section.name: found for section, found in tables.items()}, "not_drawn": not_drawn}
+    shown |= {"figures": write_figures(drawable, source_line(results), report), "warnings": warnings}
+    shown |= {"provenance": provenance(results), "record_files": _record_files(results)}
     write_bytes(report / "methods.tex", written.latex.encode())
     write_bytes(report / "methods.md", written.markdown.encode())
     write_bytes(report / "report.md", filled("report.md.j2", **shown))

@@ -21,14 +21,10 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)  # not 
 def as_meant(value: Any) -> Any:
     """Return a number for one that is written as text: 0.001 for 1e-3, as YAML gives it, and a whole number for 1e3.
 
-    A list becomes its text, `[0.9, 0.98]`, as which a command line gives one too.
-
-    Raises:
-        ValueError: true or false, which would pass for 1 or 0, and is what YAML makes of yes and no.
+    A list becomes its text, `[0.9, 0.98]`, and a truth value its word, `true`, as a command line gives them: neither
+    passes for a number.
     """
-    if isinstance(value, bool):
-        raise ValueError(f"{value} is neither a number nor a word: give the number, or a word in quotes ('true')")
-    if isinstance(value, list | tuple):
+    if isinstance(value, bool | list | tuple):
         return json.dumps(value)
     if not isinstance(value, str) or not _NUMBER.fullmatch(value.strip()):
         return value

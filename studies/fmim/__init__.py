@@ -14,25 +14,6 @@ from fmim_spaces.spaces import point
 from fmim_spaces.successive_halving import ASHA
 
 __all__ = [
-    "ASHA",
-    "FULL",
-    "PAPER",
-    "PRESETS",
-    "QMC",
-    "QUICK",
-    "SMOKE",
-    "TPE",
-    "Arm",
-    "Choice",
-    "Grid",
-    "LogUniform",
-    "Preset",
-    "Random",
-    "Space",
-    "Study",
-    "Uniform",
-    "load",
-    "load_model",
-    "point",
-    "run",
-]
+    "ASHA", "FULL", "PAPER", "PRESETS", "QMC", "QUICK", "SMOKE", "TPE", "Arm", "Choice", "Grid", "LogUniform", "Preset",
+    "Random", "Space", "Study", "Uniform", "load", "load_model", "point", "run",
+]  # fmt: skip

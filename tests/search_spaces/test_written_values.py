@@ -62,11 +62,13 @@ def test_words_stay_words(word: str) -> None:
 
 
 @pytest.mark.parametrize("truth", [True, False])
-def test_truth_values_are_neither_numbers_nor_words(truth: bool) -> None:
+def test_truth_values_are_words_and_no_numbers(truth: bool) -> None:
     """They would pass for 1 and 0: one epoch, a weight decay of nothing."""
-    for make in (lambda: arm(("epochs", truth)), lambda: arm(("keep", truth)), lambda: arm(values=(truth, 0.5))):
-        with pytest.raises(ValueError, match=f"{truth} is neither a number nor a word"):
-            make()
+    word, at = str(truth).lower(), {"epsilon": 0.25}
+    for made, refused in ((arm(("epochs", truth)), at), (arm(("keep", truth)), at), (arm(), {"epsilon": word})):
+        with pytest.raises(ValueError, match=rf"(epochs|keep|margins.epsilon): .*given '{word}'"):
+            made.train_config(MINI, refused)
+    assert arm(values=(truth, 0.5)).space.choices[0].values == (word, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,12 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+def of_library(name: str) -> dict[str, Any]:
+    """The changes of a training that has this loss of pytorch-metric-learning."""
+    needed = {"margin": 0.4, "Tn": 2} if name == "RankedListLoss" else {}
+    return {"loss": {"kind": "pml", "name": name, "params": needed}, "margins": {"kind": "none"}}
+
+
 def training(bank: Bank, changes: dict[str, Any], device: str = "cpu") -> Training:
     """Two epochs of six batches on all development images."""
     batches = {"subjects_per_batch": 4, "images_per_subject": 4, "per_epoch": 6}

@@ -26,7 +26,8 @@ def summary_of(results: Results, sentences: Sequence[str], warnings: Sequence[st
     """Return what an overview shows of a study: what was found, what is not as planned, its trials, and their cost."""
     trials = Counter(trial.status for trial in results.every_trial)
     trials["missing"] += sum(map(results.unproposed, results.arms))
-    trials["missing"] += sum(arm.replicates for arm in results.arms if results.selected(arm.name) is None)
+    waiting = [results.planned(arm) for arm in results.arms if results.selected(arm.name) is None]
+    trials["missing"] += sum(count for of in waiting for stage, count in of.items() if stage != "search")
     return ReportSummary(
         study_id=results.study.id,
         executions=len(results.study.executions),
@@ -107,7 +108,7 @@ def _read(out: Path, in_use: Callable[[Path], bool]) -> StudyOverview:
     state = State.RUNNING if running else ends.get(code, State.INTERRUPTED)
     date = datetime.fromisoformat(last.ended_at or last.started_at) if last else None
     # at most so many where no report says how many searches have stopped
-    planned = f"at most {study.plan.search_trials + study.plan.replicate_trials + study.plan.reference_trials}"
+    planned = f"at most {sum(study.plan.model_dump().values())}"
     found = [
         ("Last ended" if last and last.ended_at else "Started", date and f"{date:%Y-%m-%d %H:%M} UTC"),
         ("Study", f"{study.study}, preset {study.preset}, seed {study.seed}"),

@@ -123,31 +123,16 @@ def settings_of(study: StudyFile) -> dict[tuple[str, str], Any]:
     data, environment, code = study.data, study.environment, study.code.files if study.code else ()
     sides = {"development": data.development, "test": data.test}
     groups: dict[str, Mapping[str, Any]] = {
-        "study": {
-            "study": study.study,
-            "preset": study.preset,
-            "changed from the preset": study.changed,
-            "seed": study.seed,
-            "primary metric": study.metric,
-            "equivalence margin": study.equivalence_margin,
-        },
-        "data": {
-            "data set": data.name,
-            "release": data.release,
-            "fingerprint": data.fingerprint,
-            "image size": data.image_size,
-            "interval": data.interval,
-            **{f"{s} {what}": getattr(sides[s], what) for s in sides for what in ("subjects", "images", "queries")},
-            **dict(flat({"table": data.files})),
-            **dict(flat({data.kind: data.details})),  # of phantoms the seed of the cohort too, `phantom.seed`
-        },
-        "protocol": {
-            "folds": len(study.folds),
-            "search splits": study.search_splits,
-            "seeds of an arm": sorted({arm.replicates for arm in study.arms}),
-            "test protocol": study.test_protocol,
-            "models of a seed": study.models_per_replicate,
-        },
+        "study": {"study": study.study, "preset": study.preset, "changed from the preset": study.changed}
+        | {"seed": study.seed, "primary metric": study.metric, "equivalence margin": study.equivalence_margin},
+        "data": {"data set": data.name, "release": data.release, "fingerprint": data.fingerprint}
+        | {"image size": data.image_size, "interval": data.interval}
+        | {f"{s} {what}": getattr(sides[s], what) for s in sides for what in ("subjects", "images", "queries")}
+        | dict(flat({"table": data.files}))
+        | dict(flat({data.kind: data.details})),  # of phantoms the seed of the cohort too, `phantom.seed`
+        "protocol": {"folds": len(study.folds), "search splits": study.search_splits}
+        | {"seeds of an arm": sorted({arm.replicates for arm in study.arms}), "test protocol": study.test_protocol}
+        | {"models of a seed": study.models_per_replicate},
         "training": dict(flat(study.train)),
         "code": {
             "version of results": study.results_version,

@@ -63,9 +63,7 @@ _OF_TRIAL: tuple[tuple[str, Dtype, str], ...] = (
 def trial_columns(path: str = "") -> list[DataColumn]:
     """Return the columns that say which trial a row is of; `path` leads from the row to the trial, as `trial.`."""
     return [
-        column(
-            "trial", "string", "the trial's name, by which frames can be joined; unique in the study", of=f"{path}name"
-        ),
+        column("trial", "string", _TRIAL, of=f"{path}name"),
         *(column(name, dtype, about, of=path + name) for name, dtype, about in _OF_TRIAL),
     ]
 

@@ -92,18 +92,11 @@ def tidy_row(
     """Return one value; `published` is in percent as printed, `time` None stands for all times together."""
     stat = value.stat
     paper = {"mean": published.mean, "se": published.se} if isinstance(published, MeanSE) else {"mean": published}
-    return {
-        "arm": arm,
-        "setting": setting,
-        "metric": metric,
-        "time": ALL_TIMES if time is None else str(time),
-        "on": ON[value.unit],
-        "mean": stat.mean if stat.n else None,
-        "se": stat.se,
-        "n": stat.n,
-        # without the digits that dividing by 100 adds: 95.6 becomes 0.956
-        **{f"published_{name}": None if value is None else round(value / 100, 9) for name, value in paper.items()},
-    }
+    row: dict[str, Any] = {"arm": arm, "setting": setting, "metric": metric, "on": ON[value.unit]}
+    row |= {"time": ALL_TIMES if time is None else str(time)}
+    row |= {"mean": stat.mean if stat.n else None, "se": stat.se, "n": stat.n}
+    # without the digits that dividing by 100 adds: 95.6 becomes 0.956
+    return row | {f"published_{name}": None if one is None else round(one / 100, 9) for name, one in paper.items()}
 
 
 def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]]) -> Table:
@@ -157,13 +150,8 @@ def _values(results: Results) -> Iterator[dict[str, Any]]:
     for trial in results.every_trial:
         if trial.record is None or trial.record.measured is None:
             continue
-        own = {
-            "arm": row_name(results, trial.arm),
-            "status": trial.status,
-            "seed": trial.record.seed,
-            "record": trial.file,
-        }
-        of_trial = {**vars(trial), **own}
+        own = {"arm": row_name(results, trial.arm), "status": trial.status, "record": trial.file}
+        of_trial = {**vars(trial), **own, "seed": trial.record.seed}
         for metric, time in product(METRICS.values(), (*trial.times, None)):
             queries = trial.metric("queries", time)
             yield {

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from fmim_reports.stats.mean_squares import MeanSquares, Variances
+from fmim_reports.stats.mean_squares import Variances
 from fmim_reports.stats.replicates import check_share
 
 ENOUGH_POWER = 0.8
@@ -125,15 +126,8 @@ class _Tests:
         axes = [_chi_squares(df, n) for df, n in zip((seeds - 1, others, (seeds - 1) * others), _NODES, strict=True)]
         a, b, c = np.meshgrid(*(factor for factor, _ in axes), indexing="ij")
         weights = np.einsum("i,j,k->ijk", *(weight for _, weight in axes))
-        found = MeanSquares(
-            expected.seed * a,
-            expected.subject * b,
-            expected.interaction * c,
-            seeds,
-            expected.subjects,
-            expected.differing,
-        )
-        shown, df = found.over_both()
+        squares: Any = {"seed": expected.seed * a, "subject": expected.subject * b}
+        shown, df = replace(expected, **squares, interaction=expected.interaction * c).over_both()
         return cls(se, special.stdtrit(df, 1 - alpha / 2) * shown, special.stdtrit(df, 1 - alpha) * shown, weights)
 
     def find(self, difference: float) -> float:

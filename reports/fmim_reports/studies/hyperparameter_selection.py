@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
 import seaborn
@@ -66,25 +67,18 @@ def _paper(method: Method, data: str) -> dict[str, float]:
     return published.selected(method.entry, method.entry.configurations[0], data)
 
 
+def _scanned(name: str, values: Iterable[Any]) -> str:
+    return f"{SYMBOLS.get(name, name)}: {', '.join(value_text(name, value) for value in values)}"
+
+
 def selection_table(results: Results) -> Table:
     """Return Suppl. Table 1b of the paper: what was scanned and what was selected, here and there."""
     found = methods(results)
     rows = [
-        {
-            "arm": method.arm,
-            "loss": method.arm.group,
-            "search": method.arm.search,
-            "values": "; ".join(
-                f"{SYMBOLS.get(name, name)}: {', '.join(value_text(name, value) for value in values)}"
-                for name, values in method.entry.space.items()
-            ),
-            "n_s": method.arm.cost.n_s,
-            "selected": method.arm.configuration,
-            "validation_mAP": on_validation(results, method.arm.name, method.arm.configuration, "mAP"),
-            "spread": method.spread,
-            "published_oai": _paper(method, "OAI"),
-            "published_cxr": _paper(method, "CXR"),
-        }
+        {"arm": method.arm, "loss": method.arm.group, "search": method.arm.search, "n_s": method.arm.cost.n_s}
+        | {"values": "; ".join(starmap(_scanned, method.entry.space.items())), "selected": method.arm.configuration}
+        | {"validation_mAP": on_validation(results, method.arm.name, method.arm.configuration, "mAP")}
+        | {"published_oai": _paper(method, "OAI"), "published_cxr": _paper(method, "CXR"), "spread": method.spread}
         for method in found
     ]
     group = "Validation, %, mean ± SE over folds (n)"

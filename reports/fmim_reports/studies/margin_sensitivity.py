@@ -56,15 +56,10 @@ def margin_table(results: Results) -> Table:
     found, cmc, curve = by_epsilon(results, "mAP"), by_epsilon(results, "CMC_1"), published.margin_curve()
     best = best_of(found)
     rows = [
-        {
-            "arm": results.arms[0],
-            "epsilon": epsilon,
-            "validation_mAP": value,
-            "validation_CMC_1": cmc[epsilon],
-            "to_best": None if best is None or not value.stat.n else value.stat.mean - found[best].stat.mean,
-            "active_share": _active_share(results, epsilon),
-            "published_mAP_percent": round(100 * curve[epsilon]) if epsilon in curve else None,
-        }
+        {"arm": results.arms[0], "epsilon": epsilon, "validation_mAP": value, "validation_CMC_1": cmc[epsilon]}
+        | {"to_best": None if best is None or not value.stat.n else value.stat.mean - found[best].stat.mean}
+        | {"active_share": _active_share(results, epsilon)}
+        | {"published_mAP_percent": round(100 * curve[epsilon]) if epsilon in curve else None}
         for epsilon, value in found.items()
     ]
     group = "Validation, %, mean ± SE over folds (n)"

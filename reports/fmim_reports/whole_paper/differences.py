@@ -74,22 +74,13 @@ def _of_study(results: Results, study: str) -> Iterator[Row]:
         theirs = MeanSE(_percent(row["published_mean"]), _percent(row.get("published_se")), published.REPLICATES, None)
         arm = results.arm(row["arm"].name)
         known, found = reasons(results, data, arm, row["on"]), interval(ours, theirs)
-        yield {
-            **{name: row[name] for name in ("setting", "metric", "time", "on", "n")},
-            "item": items[data.name],
-            "study": study,
-            "arm": arm.label,
-            "reasons": known,
-            "known": ", ".join(known),
-            "ours": ours.mean,
-            "se": ours.se,
-            "published": theirs.mean,
-            "published_se": theirs.se,
-            "difference": ours.mean - theirs.mean,
-            "low": found.low,
-            "high": found.high,
-            "agreement": agreement(found, known),
-        }
+        yield (
+            {name: row[name] for name in ("setting", "metric", "time", "on", "n")}
+            | {"item": items[data.name], "study": study, "arm": arm.label, "reasons": known, "known": ", ".join(known)}
+            | {"ours": ours.mean, "se": ours.se, "published": theirs.mean, "published_se": theirs.se}
+            | {"difference": ours.mean - theirs.mean, "low": found.low, "high": found.high}
+            | {"agreement": agreement(found, known)}
+        )
 
 
 def _percent(fraction: Any) -> Any:

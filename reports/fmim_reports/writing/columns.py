@@ -73,13 +73,8 @@ def row_name(results: Results, name: str) -> ArmEntry | RowName:
 def columns_table(results: Results, tables: Iterable[Table]) -> Table:
     """Return one row per column of every table's CSV file: what it holds, its type, and its unit there."""
     rows = [
-        {
-            "table": table.name,
-            "column": column.name,
-            "holds": column.description,
-            "type": column.type,
-            "unit": column.unit,
-        }
+        {"table": table.name, "column": column.name, "type": column.type, "unit": column.unit}
+        | {"holds": column.description}
         for table in tables
         for _, column in table.stored.values()
     ]

@@ -20,31 +20,13 @@ NOTHING = "–"
 
 # What pdflatex needs for the signs that reports use; every other text is escaped character by character.
 _TEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}",
     **{sign: "\\" + sign for sign in "&%$#_{}"},
-    "ε": r"$\varepsilon$",
-    "β": r"$\beta$",
-    "λ": r"$\lambda$",
-    "Δ": r"$\Delta$",
-    "φ": r"$\varphi$",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "−": "$-$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "√": r"$\surd$",
-    "–": "--",
-    "—": "---",
-    "…": r"\dots{}",
-    "’": "'",
-    "·": r"$\cdot$",
-    "°": r"$^{\circ}$",
-    "�": "?",
-}
+    "ε": r"$\varepsilon$", "β": r"$\beta$", "λ": r"$\lambda$", "Δ": r"$\Delta$", "φ": r"$\varphi$",
+    "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "≥": r"$\geq$", "≤": r"$\leq$", "√": r"$\surd$",
+    "–": "--", "—": "---", "…": r"\dots{}", "’": "'", "·": r"$\cdot$", "°": r"$^{\circ}$", "�": "?",
+}  # fmt: skip
 # Symbols with an index: N_s, K_Δ, K_an, m_neg, m_pos stay one symbol in every format.
 _INDEXED = re.compile(r"\b([NKm])_(s|Δ|an|neg|pos)\b")
 # In figures: the formulas that this package writes, and any other dollar sign that is not escaped already.

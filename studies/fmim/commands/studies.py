@@ -32,16 +32,9 @@ def list_studies(
         TextConsole().show(TextTable(("study", "question"), rows))
         return
     listed = [
-        {
-            "study": given,
-            "name": study.name,
-            "title": study.title,
-            "question": study.question,
-            "metric": study.metric,
-            "arms": [arm.name for arm in study.arms],
-            "comparisons": study.comparison_pairs,
-            "presets": [preset.name for preset in study.presets],
-        }
+        {"study": given, **study.model_dump(include={"name", "title", "question", "metric"})}
+        | {"arms": [arm.name for arm in study.arms], "comparisons": study.comparison_pairs}
+        | {"presets": [preset.name for preset in study.presets]}
         for given, study in studies.items()
     ]
     print(json.dumps(listed, indent=1, ensure_ascii=False))

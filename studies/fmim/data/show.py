@@ -35,13 +35,9 @@ def as_json(listing: Listing) -> str:
     """Return the description as JSON; of each finding the first places."""
     about = listing.description
     content = {
-        "name": about.name,
-        "kind": about.kind,
-        "release": about.release,
-        "files": about.files,
-        "about": about.about,
-        "interval": about.interval,
-        "channels": about.channels,
+        **{
+            name: getattr(about, name) for name in ("name", "kind", "release", "files", "about", "interval", "channels")
+        },
         "splits": {
             split: asdict(counts) for split, counts in describe(listing.index, INTERVALS[about.interval]).items()
         },

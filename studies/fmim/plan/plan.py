@@ -253,24 +253,12 @@ class Plan:
         self, stage: Stage, replicates: Sequence[int], train: TrainConfig, bank: BankOfTrials, **parts: Any
     ) -> list[TrialSpec]:
         """Return the trials of one training; all are copies of the first, since to validate each takes a while."""
-        first = TrialSpec.model_validate(
-            parts
-            | {
-                "stage": stage,
-                "replicate": 0,
-                "train": train,
-                "weights_sha256": train.model.weights_sha256(),
-                "study": self.study.name,
-                "preset": self.preset.name,
-                "folds": self.preset.folds,
-                "test_protocol": self.preset.test_protocol,
-                "study_seed": self.seed,
-                "bank": bank.path,
-                "bank_fingerprint": bank.fingerprint,
-                "data": bank.description.provenance,
-                "code": self.study.code.sha256 if self.study.code else "",
-            }
-        )
+        of_trial = {"stage": stage, "replicate": 0, "train": train, "weights_sha256": train.model.weights_sha256()}
+        of_preset = {"preset": self.preset.name, **self.preset.model_dump(include={"folds", "test_protocol"})}
+        of_study = {"study": self.study.name, "code": self.study.code.sha256 if self.study.code else ""}
+        of_bank = {"bank": bank.path, "bank_fingerprint": bank.fingerprint, "data": bank.description.provenance}
+        every = parts | of_trial | of_preset | of_study | of_bank | {"study_seed": self.seed}
+        first = TrialSpec.model_validate(every)
         return [first.model_copy(update={"replicate": replicate}) for replicate in replicates]
 
     def train_configs(self) -> list[TrainConfig]:

@@ -16,7 +16,7 @@ from fmim.runner.reuse.equal_trials import Reused, reused_before
 from fmim.runner.run import CheckedPlan, check_plan
 from fmim.runner.setup import Setup
 from fmim.terminal.run_display import RunDisplay
-from fmim_core.records import CalibrationFile, study_path
+from fmim_core.records import CalibrationFile, PlannedTrials, study_path
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import power_sentence
 from fmim_reports.reading.results import read_results
@@ -62,12 +62,7 @@ def plan_as_json(checked: CheckedPlan, setup: Setup) -> str:
         "data": checked.source.description.name,
         "seed": plan.seed,
         "metric": plan.study.metric,
-        "exact": plan.exact,
-        "trials": plan.trials,
-        "search_trials": plan.search_trials,
-        "variation_trials": plan.variation_trials,
-        "replicate_trials": plan.replicate_trials,
-        "reference_trials": plan.reference_trials,
+        **{name: getattr(plan, name) for name in ("exact", "trials", *PlannedTrials.model_fields)},
         "to_train": reused.to_train,
         "reused": {
             **{f"{stage}_trials": number for stage, number in reused.reused.items()},
@@ -77,18 +72,10 @@ def plan_as_json(checked: CheckedPlan, setup: Setup) -> str:
         "epochs": work.total.epochs,
         "images": work.total.images,
         "arms": [
-            {
-                "name": arm.name,
-                "label": arm.label,
-                "space": arm.space.values(),
-                "searcher": str(arm.searcher),
-                "n_s": arm.budget,
-                "search_trials": plan.search_trials_of(arm),
-                "variation_trials": plan.variation_trials_of(arm),
-                "replicate_trials": plan.replicates_of(arm),
-                "epochs": of_arms[arm.name].epochs,
-                "images": of_arms[arm.name].images,
-            }
+            {"name": arm.name, "label": arm.label, "space": arm.space.values(), "searcher": str(arm.searcher)}
+            | {"n_s": arm.budget, "search_trials": plan.search_trials_of(arm)}
+            | {"variation_trials": plan.variation_trials_of(arm), "replicate_trials": plan.replicates_of(arm)}
+            | {"epochs": of_arms[arm.name].epochs, "images": of_arms[arm.name].images}
             for arm in plan.arms
         ],
         "folds": [fold.model_dump(mode="json") for fold in checked.folds],
@@ -210,14 +197,9 @@ def predict_here(plan: Plan, setup: Setup, console: TextConsole) -> CalibrationF
         prediction = predict(checked, setup, display, cluster, checking_s)
     found = prediction.forecast
     rows = [
-        (
-            key.partition(":")[0],
-            f"{timing['startup']:.2f}",
-            f"{1000 * timing['step']:.1f}",
-            f"{1000 * timing['image']:.2f}",
-            f"{timing['peak_memory'] / 1e9:.2f}",
-        )
+        (key.partition(":")[0], f"{startup:.2f}", f"{1000 * step:.1f}", f"{1000 * image:.2f}", f"{peak / 1e9:.2f}")
         for key, timing in prediction.calibration["timings"].items()
+        for startup, step, image, peak in [map(timing.get, ("startup", "step", "image", "peak_memory"))]
     ]
     console.show(TextTable(("training (loss, margins, model)", *TIMED), rows, frozenset(TIMED)))
     about = "" if checked.plan.exact and not found.reused else "about "

@@ -152,29 +152,17 @@ class StudyStatus:
         for arm in progress.arms.values():
             selected = self.selected.get(arm.name)
             arms.append(
-                {
-                    "name": arm.name,
-                    "label": arm.label,
-                    "reference": arm.reference,
-                    "planned": arm.total,
-                    "statuses": dict(arm.statuses),
-                    "best_of_a_fold": arm.best,
-                    "selected": selected and selected.configuration,
-                    "selected_score": selected and selected.score,
-                }
+                {"name": arm.name, "label": arm.label, "reference": arm.reference, "planned": arm.total}
+                | {"statuses": dict(arm.statuses), "best_of_a_fold": arm.best}
+                | {"selected": selected and selected.configuration, "selected_score": selected and selected.score}
             )
         fields = {
             "study": self.study.study,
             "preset": self.study.preset,
             "out": str(self.out),
             "complete": self.complete,
-            "trials": {
-                "over": progress.done,
-                "planned": progress.total,
-                "failed": self.failed,
-                "reused": progress.reused_so_far,
-                "to_reuse": progress.to_reuse,
-            },
+            "trials": {"over": progress.done, "planned": progress.total, "failed": self.failed}
+            | {"reused": progress.reused_so_far, "to_reuse": progress.to_reuse},
             "process": self.owner,
             "seconds_left": self.seconds_left,
             "command": self.command,

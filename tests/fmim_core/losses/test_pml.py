@@ -25,9 +25,9 @@ from fmim_core.triplets.similarities import Similarities, unit
 from tests.conftest import tiny_config
 from tests.support.documents import comparable
 from tests.support.mini_study import first_search_trials, mini_plan
+from tests.support.trainings import of_library
 
 CPU, NONE = torch.device("cpu"), Margins(0.0)
-NEEDED = {"RankedListLoss": {"margin": 0.4, "Tn": 2}}
 LABELS = torch.arange(6).repeat_interleave(3)
 
 
@@ -61,7 +61,7 @@ def test_what_is_left_out_of_the_installed_version_is_named_with_its_reason(
 @pytest.mark.parametrize("name", PML.library.names())
 def test_every_loss_trains_with_its_weights_in_single_precision(name: str, tiny_bank: Bank) -> None:
     """What a training computes is what the library does, with the sizes of this training."""
-    config = tiny_config(loss={"kind": "pml", "name": name, "params": NEEDED.get(name, {})}, margins={"kind": "none"})
+    config = tiny_config(**of_library(name))
     training = Training(config, tiny_bank.development(), None, 0, CPU)
     before = {name: value.clone() for name, value in training._trainer._step.loss.named_parameters()}
     rows = [training.run_epoch() for _ in range(2)]
@@ -140,7 +140,7 @@ def test_a_batch_in_which_a_miner_finds_nothing_is_counted_as_empty() -> None:
     [
         PML(name="DynamicSoftMarginLoss"),  # remembers a histogram from batch to batch
         PML(name="ProxyAnchorLoss", miner={"name": "MultiSimilarityMiner"}),
-        PML(name="MarginLoss", params={"learn_beta": "true"}, miner={"name": "DistanceWeightedMiner"}),  # draws
+        PML(name="MarginLoss", params={"learn_beta": True}, miner={"name": "DistanceWeightedMiner"}),  # draws
     ],
     ids=lambda loss: loss.name,
 )

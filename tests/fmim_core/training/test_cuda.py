@@ -16,11 +16,12 @@ from fmim_core.data.bank import device as fmim_device
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.splits import subject_folds
+from fmim_core.losses.pml import PML
 from fmim_core.training.device import Captured
 from fmim_core.training.trainer import Training
 from fmim_core.trial.checkpoint import read_checkpoint, write_checkpoint
 from tests.conftest import tiny_config
-from tests.support.trainings import CASES, SEED, run_all, training
+from tests.support.trainings import CASES, SEED, of_library, run_all, training
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 cases = pytest.mark.parametrize("changes", CASES.values(), ids=CASES.keys())
@@ -48,6 +49,15 @@ def test_every_batch_arrives_as_it_is_in_the_bank(tiny_bank: Bank, resident: boo
         seen.append((batch.clone(), work[0, 0].clone()))
     expected = images.images[images.rows[positions.numpy()]]
     assert torch.equal(torch.cat([batch for batch, _ in seen]).cpu(), torch.from_numpy(expected))
+
+
+@pytest.mark.parametrize("name", PML.library.names())
+def test_every_loss_of_the_library_trains_on_a_gpu_with_a_miner_that_draws(tiny_bank: Bank, name: str) -> None:
+    changes = of_library(name)
+    if name not in ("InstanceLoss", "P2SGradLoss", "PNPLoss", "RankedListLoss"):  # they take no miner
+        changes["loss"]["miner"] = {"name": "DistanceWeightedMiner"}
+    first, second = (run_all(training(tiny_bank, changes, "cuda")) for _ in range(2))
+    assert_same_course(first, second, 1e-3)
 
 
 @cases

@@ -49,11 +49,12 @@ def test_settings_may_be_nested_and_there_may_be_nothing_to_say_of_a_search() ->
 def test_a_change_and_a_space_may_be_of_any_parameter_of_the_librarys_loss() -> None:
     changed = with_changes(QUICK, read_changes(["loss.params.swap=true", "loss.params.margin=1e-1"]))
     names = Choice(path="loss.name", values=("TripletMarginLoss",))
+    smooth = Choice(path="loss.params.smooth_loss", values=(True, False))
     p = Choice(path="loss.distance.params.p", values=(1,))
     settings = {"loss": {"kind": "pml", "distance": {"name": "LpDistance"}}}
-    own = Arm(name="a", settings=settings, space=Space(choices=(names, p)))
+    own = Arm(name="a", settings=settings, space=Space(choices=(names, p, smooth)))
     loss = own.train_config(changed, next(own.space.corners())).loss
-    assert (loss.name, dict(loss.params)) == ("TripletMarginLoss", {"margin": 0.1, "swap": True})
+    assert (loss.name, dict(loss.params)) == ("TripletMarginLoss", {"margin": 0.1, "smooth_loss": True, "swap": True})
     assert dict(loss.distance.params) == {"p": 1}
     assert own.label == "PML"
 

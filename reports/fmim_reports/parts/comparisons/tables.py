@@ -148,15 +148,8 @@ def _power_row(one: Comparison) -> dict[str, Any]:
     names, power = {"a": one.a, "b": one.b, "n": one.paired.n}, one.power
     if power is None:
         return names
-    return names | {
-        "power_difference": power.difference,
-        "power_equivalence": power.equivalence,
-        "seeds_difference": power.seeds_difference,
-        "seeds_equivalence": power.seeds_equivalence,
-        "smallest_difference": power.smallest_difference,
-        "smallest_margin": power.smallest_margin,
-        "least_se": power.least_se or None,
-    }
+    found = {"power_difference": power.difference, "power_equivalence": power.equivalence}
+    return vars(power) | names | found | {"least_se": power.least_se or None}
 
 
 FEWEST_SEEDS = 6  # halves of fewer are too small for the test

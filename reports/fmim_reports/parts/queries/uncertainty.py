@@ -43,18 +43,8 @@ def uncertainty_of(results: Results, arm: str, queries: pd.Index | None = None) 
     """Return the cells of `COLUMNS` for an arm's primary metric over these queries or all, and a `note`."""
     values = _values(results)[arm]
     found = crossed_mean(values if queries is None else values[queries], results.queries.subjects)
-    return {
-        "seeds": found.seeds,
-        "queries": found.queries,
-        "subjects": found.subjects,
-        "mean": found.mean,
-        "se_seeds": found.over_seeds.se,
-        "se_subjects": found.over_subjects.se,
-        "se_both": found.over_both.se,
-        "low": found.over_both.low,
-        "high": found.over_both.high,
-        "note": found.note,
-    }
+    errors = {"se_seeds": found.over_seeds.se, "se_subjects": found.over_subjects.se, "se_both": found.over_both.se}
+    return {**vars(found), **errors, "low": found.over_both.low, "high": found.over_both.high}
 
 
 @once

@@ -222,14 +222,9 @@ def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, so_far: SoFar,
         return written
     memory = "OutOfMemory" in error or "running low on memory" in error
     kind = "out of memory" if memory else "worker died"
-    record = spec.record(so_far.started_at).changed(
-        {
-            "ended_at": now(),
-            "attempts": so_far.attempts,
-            "cost": cut_off(so_far.cost, silent_s),
-            "error": TrialError(kind=kind, message=error.strip()[:2000], traceback=error),
-        }
-    )
+    failure = TrialError(kind=kind, message=error.strip()[:2000], traceback=error)
+    ended = {"ended_at": now(), "attempts": so_far.attempts, "cost": cut_off(so_far.cost, silent_s), "error": failure}
+    record = spec.record(so_far.started_at).changed(ended)
     record.save(out)
     return record
 

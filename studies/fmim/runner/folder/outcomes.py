@@ -131,21 +131,15 @@ def _differences(old: StudyFile, new: StudyFile) -> str:
 
 
 def _deciding(study: StudyFile) -> dict[str, Any]:
-    return {
-        "preset": study.preset,
-        "--set": study.changed,
-        "seed": study.seed,
-        "data": study.data.name,
-        "release": study.data.release,
-        **dict(flat({"files": study.data.files})),
-        "data fingerprint": study.data.fingerprint[:12],
-        "image size": study.data.image_size,
-        "interval": study.data.interval,
-        **dict(flat(study.train)),
-        "test protocol": study.test_protocol,
-        "version of results": study.results_version,
-        **{file.path: file.sha256[:12] for file in (study.code.files if study.code else ())},
-    }
+    data, files = study.data, study.code.files if study.code else ()
+    return (
+        {"preset": study.preset, "--set": study.changed, "seed": study.seed, "data": data.name, "release": data.release}
+        | dict(flat({"files": data.files}))
+        | {"data fingerprint": data.fingerprint[:12], "image size": data.image_size, "interval": data.interval}
+        | dict(flat(study.train))
+        | {"test protocol": study.test_protocol, "version of results": study.results_version}
+        | {file.path: file.sha256[:12] for file in files}
+    )
 
 
 def _changes(old: Mapping[str, Any], new: Mapping[str, Any], without: str = "") -> list[str]:

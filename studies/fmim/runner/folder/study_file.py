@@ -69,9 +69,8 @@ def new_study(plan: Plan, bank: Bank) -> StudyFile:
     searches = [arm.model_dump(mode="json") for arm in plan.arms if arm.listed is None]
     return StudyFile(
         id=uuid.uuid4().hex,
+        **study.model_dump(include={"title", "question", "metric", "baseline"}),
         study=study.name,
-        title=study.title,
-        question=study.question,
         preset=plan.preset.name,
         seed=plan.seed,
         changed=dict(plan.preset.changed),
@@ -79,7 +78,6 @@ def new_study(plan: Plan, bank: Bank) -> StudyFile:
         fingerprint=fingerprint(known + searches),
         data=_data(bank),
         folds=[],
-        metric=study.metric,
         equivalence_margin=plan.equivalence_margin,
         answers=plan.preset.answers,
         search_splits=plan.search_splits,
@@ -87,18 +85,12 @@ def new_study(plan: Plan, bank: Bank) -> StudyFile:
         models_per_replicate=plan.models_per_replicate,
         results_version=RESULTS_VERSION,
         code=study.code,
-        baseline=study.baseline,
         comparisons=list(study.question_pairs),
         claims=list(study.claims),
         arms=[arm.entry(plan.replicates_of(arm), plan.variations_of(arm)) for arm in plan.arms],
         looks=list(plan.looks.seeds) if plan.looks else [],
         references=[planned.entry for planned in plan.references],
-        plan=PlannedTrials(
-            search_trials=plan.search_trials,
-            variation_trials=plan.variation_trials,
-            replicate_trials=plan.replicate_trials,
-            reference_trials=plan.reference_trials,
-        ),
+        plan=PlannedTrials(**{name: getattr(plan, name) for name in PlannedTrials.model_fields}),
         train=_ours_first(plan).model_dump(mode="json", exclude={"loss", "margins", "trainer"}),
         environment=environment() | {"git_commit": _git_commit()},
         executions=[],
@@ -113,11 +105,7 @@ def _ours_first(plan: Plan) -> TrainConfig:
 def _data(bank: Bank) -> DataEntry:
     description = bank.description
     return DataEntry(
-        name=description.name,
-        kind=description.kind,
-        synthetic=description.synthetic,
-        about=description.about,
-        release=description.release,
+        **{name: getattr(description, name) for name in ("name", "kind", "synthetic", "about", "release")},
         files=dict(description.files),
         details=dict(description.details),
         interval=bank.interval.unit,

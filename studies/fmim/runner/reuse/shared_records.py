@@ -27,17 +27,8 @@ from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint
 from fmim_core.trial.spec import TrialSpec
 
 OF_THE_STUDY = (
-    "trial",
-    "study",
-    "preset",
-    "arm",
-    "configuration",
-    "stage",
-    "variation",
-    "search_split",
-    "config",
-    "data",
-)
+    "trial", "study", "preset", "arm", "configuration", "stage", "variation", "search_split", "config", "data",
+)  # fmt: skip
 """What a record says of its trial and study; trials of one fingerprint have all other settings in common."""
 
 

@@ -35,11 +35,7 @@ class Outcome:
     def of(cls, record: Record) -> Outcome:
         """Return that of a record."""
         return cls(
-            arm=record.arm,
-            stage=record.stage,
-            search_split=record.search_split,
-            fold=record.fold,
-            status=record.status,
+            **{name: getattr(record, name) for name in ("arm", "stage", "search_split", "fold", "status")},
             validation=record.metrics.validation,
             by_epoch=tuple(row.number("validation_mAP") for row in record.history),
             startup_s=record.cost.startup_s,

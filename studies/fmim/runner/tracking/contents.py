@@ -21,16 +21,8 @@ NOTE = "mlflow.note.content"  # the tag that is shown as a run's description
 UNITS = {"search": "fold", "variation": "fold", "replicate": "seed", "reference": "seed"}
 """What a replicate is in each stage."""
 EPOCH_METRICS = (
-    "epsilon",
-    "beta",
-    "delta_mean",
-    "phi_an_mean",
-    "phi_ap_mean",
-    "active_share",
-    "empty_batches",
-    "validation_mAP",
-    "learning_rate",
-    "loss",  # the last: an epoch that has it was written whole
+    *("epsilon", "beta", "delta_mean", "phi_an_mean", "phi_ap_mean", "active_share", "empty_batches"),
+    *("validation_mAP", "learning_rate", "loss"),  # the last: an epoch that has it was written whole
 )
 COST_METRICS = ("startup_s", "data_s", "train_s", "eval_s", "wall_s", "energy_j", "epochs", "images")
 
@@ -220,14 +212,8 @@ def _table(results: Any, arms: Sequence[Any]) -> str:
         Column("epochs", "Epochs of the search", "count"),
     ]
     rows = [
-        {
-            "arm": arm.label,
-            "configuration": configuration_text(arm.configuration),
-            "test": arm.test,
-            "validation": arm.validation,
-            "n_s": arm.cost.n_s,
-            "epochs": arm.cost.epochs,
-        }
+        {"arm": arm.label, "configuration": configuration_text(arm.configuration)}
+        | {"test": arm.test, "validation": arm.validation, "n_s": arm.cost.n_s, "epochs": arm.cost.epochs}
         for arm in arms
     ]
     return markdown(Table("arms", "Arms", "", columns, rows))
