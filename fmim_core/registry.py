@@ -66,10 +66,11 @@ class Registry(Generic[K]):
     Args:
         noun: what these are kinds of, for messages, e.g. "loss".
         package: the package whose modules are imported before a kind is looked up, e.g. "fmim_core.losses".
+        default: the kind of fields that do not say one.
     """
 
-    def __init__(self, noun: str, package: str) -> None:
-        self.noun, self._package = noun, package
+    def __init__(self, noun: str, package: str, default: str | None = None) -> None:
+        self.noun, self._package, self._default = noun, package, default
         self._classes: dict[str, type[Any]] = {}
         self._imported = False
 
@@ -118,7 +119,8 @@ class Registry(Generic[K]):
         Raises:
             ValueError: a kind or a field that does not exist, or a value that is not allowed.
         """
-        if not isinstance(fields.get("kind"), str):
+        fields = {"kind": self._default} | dict(fields)
+        if not isinstance(fields["kind"], str):
             raise ValueError(f"`kind` is missing: give one of {', '.join(self.kinds())}")
         return self.find(fields["kind"]).model_validate(fields)
 

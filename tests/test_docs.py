@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fmim import catalogue
+from fmim_core.augmentations.base import AUGMENTATIONS
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.losses.base import LOSSES
 from fmim_core.margins.base import MARGINS
@@ -64,7 +65,7 @@ def test_everything_public_is_on_a_page(site: Path) -> None:
     names = set[str]()
     for module in ("fmim", "fmim.kinds", "fmim_core.metrics", "fmim_reports.stats"):
         names |= {f"{module}.{name}" for name in importlib.import_module(module).__all__}
-    for registry in (LOSSES, MARGINS, BACKBONES, OPTIMIZERS, LR_SCHEDULES, DATA_SETS, REFERENCES):
+    for registry in (AUGMENTATIONS, LOSSES, MARGINS, BACKBONES, OPTIMIZERS, LR_SCHEDULES, DATA_SETS, REFERENCES):
         classes = [registry.find(kind) for kind in registry.kinds()]
         own = {f"{cls.__module__}.{cls.__qualname__}" for cls in classes if cls.__module__.startswith("fmim_core.")}
         assert len(own) >= 2

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_serializer, model_validator
 
+from fmim_core.augmentations.base import AUGMENTATIONS, Augmentation
+from fmim_core.augmentations.paper import PaperAugmentation
 from fmim_core.config import Config, UnknownField
 from fmim_core.losses.base import LOSSES, Loss, LossOfTrainer
 from fmim_core.margins.base import MARGINS, MarginConfig
@@ -17,7 +19,6 @@ from fmim_core.models.torchvision_networks import ResNet18
 from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS, Adam, ConstantRate, LRSchedule, Optimizer
 from fmim_core.records.parts import Absent
 from fmim_core.registry import KindConfig
-from fmim_core.training.augmentation import Augmentation
 from fmim_core.training.device import Compile, Precision
 from fmim_core.training.own import TRAINERS, OwnTrainer
 from fmim_core.training.sampler import Batches
@@ -42,9 +43,9 @@ class TrainConfig(Config):
         precision: `auto` is bfloat16 autocast on a GPU and float32 on a CPU; losses, statistics and metrics are
             float32 always. `float32` is that in full, as in the paper; `tf32` allows a GPU's convolutions TF32, which
             is faster (`device.float32_defined`).
-        compile: `default` compiles the backbone and the augmentation (torch.compile, inductor), `cudagraphs` records
-            the whole step besides and replays it as one CUDA graph, on a GPU only. Equal within rounding to `none`,
-            and faster from the fifth step on; the first ones take seconds to minutes, counted as start-up.
+        compile: `default` compiles the backbone and the paper's augmentation (torch.compile, inductor), `cudagraphs`
+            records the whole step besides and replays it as one CUDA graph, on a GPU only. Equal within rounding to
+            `none`, and faster from the fifth step on; the first ones take seconds to minutes, counted as start-up.
         optimizer: `adam`, or `torch` with the `name` of any of torch's and its `params`.
         lr_schedule: of the learning rate: `constant`, or `torch` likewise; each after a warm-up, if it has one.
         learning_rate: the highest that a schedule reaches.
@@ -63,7 +64,7 @@ class TrainConfig(Config):
     margins: Annotated[MarginConfig, MARGINS] = NoMargins()
     model: Annotated[Backbone, BACKBONES] = ResNet18()
     batches: Batches = Batches()
-    augmentation: Augmentation = Augmentation()
+    augmentation: Annotated[Augmentation, AUGMENTATIONS] = PaperAugmentation()
     epochs: PositiveInt = 100
     validate_every: PositiveInt = 1
     learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-4
@@ -108,7 +109,7 @@ class TrainConfig(Config):
     @property
     def kinds(self) -> tuple[KindConfig, ...]:
         """The parts that are one of several kinds, a user's own among them."""
-        ours = (self.loss, self.margins, self.model, self.optimizer, self.lr_schedule)
+        ours = (self.loss, self.margins, self.model, self.augmentation, self.optimizer, self.lr_schedule)
         return (self.trainer,) if self.trainer else ours
 
     @property
@@ -164,10 +165,12 @@ class TrainConfig(Config):
 
     @model_validator(mode="after")
     def _the_step_can_be_captured(self) -> Self:
-        if self.compile == "cudagraphs" and self.loss.waits_for_device:
+        waiting = {"loss": self.loss.waits_for_device, "augmentation": self.augmentation.on_host}
+        part = next((part for part, waits in waiting.items() if waits), None)
+        if self.compile == "cudagraphs" and part:
             raise ValueError(
-                f"compile = 'cudagraphs' cannot work with the loss {self.loss.kind!r}: its step waits for the GPU, so "
-                "that it cannot be one graph; use 'default' or 'none'"
+                f"compile = 'cudagraphs' cannot work with the {part} {getattr(self, part).kind!r}: its step waits for "
+                "the GPU, so that it cannot be one graph; use 'default' or 'none'"
             )
         same = self.lr_schedule == ConstantRate() and not self.freeze_backbone_epochs
         if self.compile == "cudagraphs" and not (self.optimizer.capturable and same):

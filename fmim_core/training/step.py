@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
+from fmim_core.augmentations.base import Augmentation
 from fmim_core.losses.base import LossModule, LossOutput
 from fmim_core.margins.base import Margins
 from fmim_core.models.base import Backbone
@@ -61,9 +62,10 @@ class TrainingStep:
         self.learning_rate: float | None = None  # in the epoch's first step, of the backbone; None where it stays
         self.schedule = config.margins.build()
         self._margins = [torch.zeros((), dtype=torch.float64, device=device) for _ in range(2)]
-        self.generator = Generator(device)
+        on_host = config.augmentation.on_host
+        self.generator = Generator("cpu" if on_host else device)
         self._network: Callable[[Tensor], Tensor] = compiled(self.model, config.compile)
-        self._augment = compiled(config.augmentation.apply, config.compile)
+        self._augment = compiled(config.augmentation.apply, "none" if on_host else config.compile)
         self._captured: Captured[tuple[LossOutput, Similarities]] | None = (
             Captured(self.generator) if captured else None
         )
@@ -198,6 +200,26 @@ def rehearse_model(model: Backbone, image_size: int) -> None:
             ) from error
     if shape != (1, model.embedding_dim):
         raise ValueError(f"the model {model!r} makes {shape} of an image instead of (1, {model.embedding_dim})")
+
+
+def rehearse_augmentation(augmentation: Augmentation, shape: tuple[int, ...]) -> None:
+    """Augment two images of that shape, `(H, W)` or `(H, W, 3)`.
+
+    Raises:
+        ValueError: it cannot be done, or gives another size than `crop`, or other channels.
+    """
+    images = torch.zeros((2, *shape), dtype=torch.uint8)
+    try:
+        found = tuple(augmentation.train(images, Generator()).shape[1:])
+    except Exception as error:  # of anybody's code
+        what = f"the augmentation {augmentation!r} cannot be done on images {shape}"
+        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+    wanted = tuple(augmentation.test(images).shape[1:])
+    if found != wanted:
+        raise ValueError(
+            f"the augmentation {augmentation!r} makes {found} of an image {shape} instead of {wanted}: end with a "
+            "transform to the size augmentation.crop, as RandomResizedCrop or RandomCrop"
+        )
 
 
 def rehearse_loss(config: TrainConfig) -> None:

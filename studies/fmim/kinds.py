@@ -3,6 +3,7 @@
 This imports torch.
 """
 
+from fmim_core.augmentations.base import AUGMENTATIONS, Augmentation
 from fmim_core.data.sets.base import DATA_SETS, DataSet, Listing, check_index
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings
@@ -26,9 +27,10 @@ from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import EpochStatistics
 
 __all__ = [
-    "BACKBONES", "DATA_SETS", "LOSSES", "LR_SCHEDULES", "MARGINS", "OPTIMIZERS", "PML", "Averaging", "Backbone",
-    "DataSet", "EpochStatistics", "Epsilon", "Findings", "LRSchedule", "LibraryLoss", "Listing", "Loss", "LossModule",
-    "LossOutput", "MarginConfig", "MarginSchedule", "Margins", "MeanHinge", "Optimizer", "Similarities",
-    "SourceDescription", "TrainImages", "TripletIndex", "TripletSelection", "WeightlessLoss", "check_beta",
-    "check_index", "mean_over_triplets", "no_triplets", "triplet_term", "unit",
+    "AUGMENTATIONS", "BACKBONES", "DATA_SETS", "LOSSES", "LR_SCHEDULES", "MARGINS", "OPTIMIZERS", "PML",
+    "Augmentation", "Averaging", "Backbone", "DataSet", "EpochStatistics", "Epsilon", "Findings", "LRSchedule",
+    "LibraryLoss", "Listing", "Loss", "LossModule", "LossOutput", "MarginConfig", "MarginSchedule", "Margins",
+    "MeanHinge", "Optimizer", "Similarities", "SourceDescription", "TrainImages", "TripletIndex",
+    "TripletSelection", "WeightlessLoss", "check_beta", "check_index", "mean_over_triplets", "no_triplets",
+    "triplet_term", "unit",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pytest
 import torch
 
+from fmim_core.augmentations.base import AUGMENTATIONS
 from fmim_core.data.sets.base import DATA_SETS, DataSet, FileSource
 from fmim_core.fingerprint import fingerprint
 from fmim_core.losses.base import LOSSES, Loss
@@ -26,7 +27,7 @@ from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector
 from tests.conftest import tiny_config
 from tests.support.own_files import register_for_a_test
 
-REGISTRIES: list[Registry[Any]] = [LOSSES, MARGINS, BACKBONES, OPTIMIZERS, DATA_SETS, REFERENCES]
+REGISTRIES: list[Registry[Any]] = [AUGMENTATIONS, LOSSES, MARGINS, BACKBONES, OPTIMIZERS, DATA_SETS, REFERENCES]
 EXAMPLES: dict[str, dict[str, Any]] = {
     "arcface": {"margin_degrees": 14.3},
     "automargin": {"k_delta": 2, "k_an": 4},
@@ -36,6 +37,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "quartile": {"quartile": 1},
     "sct": {"lam": 1.0},
     "softtriple": {"margin": 0.02},
+    "torchvision": {"transforms": [{"name": "RandomResizedCrop"}]},
     "timm": {"name": "test_resnet"},
     "torch": {"name": "AdamW", "params": {"betas": (0.9, 0.98)}},
     "wat": {"beta": 0.1},

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fmim.own.study_file import forget_others
+from fmim_core.augmentations.base import AUGMENTATIONS
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.losses.base import LOSSES
 from fmim_core.margins.base import MARGINS
@@ -71,7 +72,7 @@ def keep_registered(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.fixture
 def own_code(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """For tests that run a study's own files: modules and kinds of theirs are gone when the test is over."""
-    for registry in (LOSSES, MARGINS, BACKBONES, OPTIMIZERS, LR_SCHEDULES, DATA_SETS):
+    for registry in (AUGMENTATIONS, LOSSES, MARGINS, BACKBONES, OPTIMIZERS, LR_SCHEDULES, DATA_SETS):
         keep_registered(registry, monkeypatch)
     yield
     forget_others()

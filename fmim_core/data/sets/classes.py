@@ -90,6 +90,7 @@ class ClassSet(DataSet):
                 about=f"{len(index)} images of {index['subject'].nunique()} classes, {self.what}; {asked}, of classes "
                 "that were not trained on.",
                 files={path.name: read_content(path)[1] for path in lists},
+                settings={"augmentation.mean": 0.449, "augmentation.std": 0.226},  # ImageNet's, over its colours
                 details={"published": self.published.counts} if self.published else {},
             ),
             origin=folder,

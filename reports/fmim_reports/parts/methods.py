@@ -100,6 +100,7 @@ def methods(results: Results) -> Methods:
         margins=[cited("margins", kind) for kind in dict.fromkeys(a.margins_kind for a in ours) if kind != "none"],
         optimizers=list(dict.fromkeys(map(_optimizer, tested or [study.train]))),
         networks=[cited("model", str(kind)) for kind in trained.get("model.kind", ())],
+        transforms=[listed(map(_transform, given)) for given in trained.get("augmentation.transforms", ())],
         kept=_value([KEPT[keep] for keep in trained["keep"]]),
         train={name.replace(".", "_"): _value(given) for name, given in trained.items()},
         software=[f"{name} {environment[key]}" for key, name in versions.items() if key in environment],
@@ -169,6 +170,13 @@ def _optimizer(config: Mapping[str, Any]) -> str:
             said.append(_OF_OPTIMIZER[field].format(value))
     name = f"PyTorch's {own['name']}" if "name" in own else cited("optimizer", own.get("kind", "adam"))
     return f"{name} ({'; '.join(said)})" if said else name
+
+
+def _transform(given: Mapping[str, Any]) -> str:
+    """Return a transform of torchvision with the parameters that it was given."""
+    own = {name: value for name, value in given.items() if name not in ("name", "params")}
+    said = ", ".join(f"{name} {_value([value])}" for name, value in (given["params"] | own).items())
+    return f"{given['name']} ({said})" if said else str(given["name"])
 
 
 def _value(given: list[Any]) -> str:

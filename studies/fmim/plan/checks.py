@@ -18,7 +18,7 @@ from fmim_core.records import FoldEntry
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.fit_trainer import rehearse_trainer
 from fmim_core.training.sampler import SubjectSampler
-from fmim_core.training.step import rehearse_loss, rehearse_model, rehearse_optimizer
+from fmim_core.training.step import rehearse_augmentation, rehearse_loss, rehearse_model, rehearse_optimizer
 from fmim_core.training.trainer import check_images
 
 
@@ -27,8 +27,9 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
 
     Raises:
         ValueError: fewer subjects than folds or a batch need, a best epoch to be kept unless both selection and test
-            have a validation set for it, a crop larger than the images, a model that cannot be built, a loss that
-            cannot be computed, a trainer of one's own that does not train, or a surface of no such loss.
+            have a validation set for it, a crop larger than the images, an augmentation that cannot be done, a model
+            that cannot be built, a loss that cannot be computed, a trainer of one's own that does not train, or a
+            surface of no such loss.
     """
     for surface in plan.study.surfaces:
         surface.loss()
@@ -43,6 +44,7 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
     for config in _different(plan.train_configs(), {"model", "augmentation"}):
         check_images(config, development)
         if config.trainer is None:
+            rehearse_augmentation(config.augmentation, development.images.shape[1:])
             rehearse_model(config.model, config.augmentation.crop)
     every_value = [plan.train_config(arm, each) for arm in plan.arms for each in arm.space.every_value()]
     ours = [config for config in every_value if config.trainer is None]

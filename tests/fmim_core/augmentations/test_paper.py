@@ -6,8 +6,8 @@ import pytest
 import torch
 from scipy import ndimage
 
+from fmim_core.augmentations.paper import PaperAugmentation
 from fmim_core.seeding import torch_generator
-from fmim_core.training.augmentation import Augmentation
 
 PLAIN = {"noise_p": 0.0, "rotation": 0.0, "gamma_p": 0.0, "mean": 0.0, "std": 1.0}
 
@@ -18,14 +18,14 @@ def images(count: int, size: int = 20) -> torch.Tensor:
 
 def test_testing_is_the_normalised_centre_crop() -> None:
     grey = images(3)
-    out = Augmentation(crop=16, mean=0.5, std=0.3).test(grey)
+    out = PaperAugmentation(crop=16, mean=0.5, std=0.3).test(grey)
     expected = (grey[:, None, 2:18, 2:18].float() / 255 - 0.5) / 0.3
     assert torch.equal(out, expected)
 
 
 def test_without_rotation_a_random_crop_is_a_window_of_the_image() -> None:
     grey = images(400)
-    out = Augmentation(crop=16, **PLAIN).train(grey, torch_generator("crop"))
+    out = PaperAugmentation(crop=16, **PLAIN).train(grey, torch_generator("crop"))
     windows = (grey.float() / 255).unfold(1, 16, 1).unfold(2, 16, 1)  # (B, 5, 5, 16, 16)
     distance = (windows - out[:, 0, None, None]).abs().amax(dim=(3, 4)).view(400, 25)
     assert distance.min(dim=1).values.max() < 1e-5
@@ -35,7 +35,7 @@ def test_without_rotation_a_random_crop_is_a_window_of_the_image() -> None:
 def test_rotation_is_a_bilinear_rotation_about_the_centre() -> None:
     angle = 7.0
     grey = images(1)
-    augmentation = Augmentation(crop=20, **{**PLAIN, "rotation": angle})
+    augmentation = PaperAugmentation(crop=20, **{**PLAIN, "rotation": angle})
     out = augmentation.train(grey, torch_generator("rotation"))[0, 0]
     drawn = float(2 * torch.rand(1, 1, 1, 1, generator=_after_noise(grey)) - 1) * angle
     expected = ndimage.rotate(grey[0].float() / 255, drawn, reshape=False, order=1, mode="constant", cval=0.0)
@@ -55,7 +55,7 @@ def _after_noise(grey: torch.Tensor) -> torch.Generator:
 def test_gamma_and_noise_stay_in_their_ranges() -> None:
     grey = torch.full((400, 16, 16), 64, dtype=torch.uint8)
     value = 64 / 255
-    out = Augmentation(crop=16, **{**PLAIN, "gamma_p": 0.5}).train(grey, torch_generator("gamma"))
+    out = PaperAugmentation(crop=16, **{**PLAIN, "gamma_p": 0.5}).train(grey, torch_generator("gamma"))
     levels = out.mean(dim=(1, 2, 3))
     exponent = levels.log() / torch.tensor(value).log()
     unchanged = (exponent - 1).abs() < 1e-4
@@ -63,7 +63,9 @@ def test_gamma_and_noise_stay_in_their_ranges() -> None:
     assert exponent.min() >= 0.5 - 1e-4
     assert exponent.max() <= 1.5 + 1e-4
 
-    noisy = Augmentation(crop=16, **{**PLAIN, "noise_p": 1.0, "noise_std": 0.1}).train(grey, torch_generator("noise"))
+    noisy = PaperAugmentation(crop=16, **{**PLAIN, "noise_p": 1.0, "noise_std": 0.1}).train(
+        grey, torch_generator("noise")
+    )
     spread = (noisy - value).std(dim=(1, 2, 3))
     assert spread.max() < 0.12
     assert 0.04 < spread.mean() < 0.06  # sd uniform in [0, 0.1]
@@ -72,4 +74,4 @@ def test_gamma_and_noise_stay_in_their_ranges() -> None:
 @pytest.mark.parametrize(("field", "value"), [("noise_p", 1.5), ("gamma", (0.0, 1.0)), ("crop", 0), ("std", 0.0)])
 def test_bad_values_are_refused_by_name(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=field):
-        Augmentation(**{field: value})
+        PaperAugmentation(**{field: value})

@@ -1,0 +1,104 @@
+"""torchvision's transforms by their names in `torchvision.transforms.v2`, with torchvision's own parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import torch
+from pydantic import BeforeValidator, Field, model_validator
+from torch import Generator, Tensor, nn
+
+from fmim_core.augmentations.base import AUGMENTATIONS, Augmentation, Probability, planes
+from fmim_core.library import Library, LibraryClass, parameters
+from fmim_core.seeding import scoped_torch_seed
+
+_MADE_OF = "it is made of others: give these, with a chance where they are not always done"
+_OTHER = "it changes what images are, not how they look"
+_LABELS = "it mixes images, and labels with them"
+_BOXES = "it needs boxes, key points or a video"
+
+
+class Transform(LibraryClass):
+    """A transform of `torchvision.transforms.v2`, e.g. `RandomResizedCrop` with `scale` = [0.2, 1].
+
+    Args:
+        chance: the probability with which it is done to an image, beside what its own parameters say.
+    """
+
+    library: ClassVar = Library(
+        "transform of torchvision",
+        "torchvision.transforms.v2",
+        "Transform",
+        left_out={
+            **dict.fromkeys(("Compose", "RandomApply", "RandomChoice", "RandomOrder"), _MADE_OF),
+            **dict.fromkeys(("ConvertImageDtype", "PILToTensor", "RGB", "ToDtype", "ToImage"), _OTHER),
+            **dict.fromkeys(("ToPILImage", "ToPureTensor", "ToTensor"), _OTHER),
+            **dict.fromkeys(("CutMix", "MixUp"), _LABELS),
+            **dict.fromkeys(("ClampBoundingBoxes", "ClampKeyPoints", "ConvertBoundingBoxFormat"), _BOXES),
+            **dict.fromkeys(("RandomIoUCrop", "SanitizeBoundingBoxes", "SanitizeKeyPoints"), _BOXES),
+            **dict.fromkeys(("SetClampingMode", "UniformTemporalSubsample"), _BOXES),
+            **dict.fromkeys(("FiveCrop", "TenCrop"), "it makes several images of one"),
+            **dict.fromkeys(("Lambda", "LinearTransformation"), "no file can hold what it takes"),
+            "JPEG": "it takes whole numbers, and images are float32 in [0, 1]",
+            "Normalize": "set augmentation.mean and augmentation.std, which testing needs too",
+        },
+        given={"size": "it is augmentation.crop"},
+    )
+    chance: Annotated[Probability, Field(exclude_if=(1.0).__eq__)] = 1.0
+
+    def of_size(self, crop: int) -> nn.Module:
+        """Return the transform; where it takes a size, to that."""
+        from torchvision.transforms import v2
+
+        made = self.make(**({"size": crop} if "size" in parameters(self.library.find(self.name)) else {}))
+        return made if self.chance == 1 else v2.RandomApply([made], self.chance)
+
+
+def _in_order(given: Any) -> Any:
+    """Return a list for its text, as a command line has it, or for a mapping of names to parameters."""
+    try:
+        given = json.loads(given) if isinstance(given, str) else given
+    except ValueError as error:
+        example = '[{"name": "RandomHorizontalFlip"}]'
+        raise ValueError(f"{given[:60]!r} is no list of transforms: write one as {example}") from error
+    return [{"name": name, "params": params} for name, params in given.items()] if isinstance(given, Mapping) else given
+
+
+@AUGMENTATIONS.register
+class TorchvisionTransforms(Augmentation):
+    """Transforms of `torchvision.transforms.v2` in the given order, on float32 images in [0, 1], then normalisation.
+
+    Each image is drawn for by itself, on the device it lies on; all follow from the seed and the epoch.
+
+    Args:
+        transforms: as a list, [{"name": "RandomResizedCrop", "params": {"scale": [0.2, 1]}}, ...], or by name, dotted:
+            `augmentation.transforms.RandomHorizontalFlip.p`. All sizes are `crop`, to which they must lead.
+    """
+
+    kind: Literal["torchvision"] = "torchvision"
+    on_host = True
+    transforms: Annotated[tuple[Transform, ...], BeforeValidator(_in_order), Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _can_be_made(self) -> Self:
+        for transform in self.transforms:
+            try:
+                transform.of_size(self.crop)
+            except Exception as error:
+                raise ValueError(f"{transform.name} cannot be made: {error}") from error
+        return self
+
+    def draw(self, images: Tensor, generator: Generator) -> int:
+        return int(torch.randint(2**63 - 1, (), generator=generator))
+
+    def apply(self, images: Tensor, draws: int) -> Tensor:
+        transforms = [transform.of_size(self.crop) for transform in self.transforms]
+        augmented = []
+        with scoped_torch_seed(draws, device=images.device):
+            for image in planes(images).float() / 255:
+                for transform in transforms:
+                    image = transform(image)
+                augmented.append(image)
+        return self.normalised(torch.stack(augmented))
