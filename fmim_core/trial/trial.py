@@ -193,9 +193,9 @@ class Trial:
         measured = self._measured(training, validation)
         if self.spec.stage == "replicate" and training.resumable:
             # Weights alone; of a fold ensemble named by the number of the fold's model.
-            weights = tree_map_only(torch.Tensor, torch.Tensor.cpu, dict(model.state_dict()))
-            content = {"fingerprint": self.spec.fingerprint, "complete": True, "model": weights}
-            write_checkpoint(self._checkpoint, content)
+            kept = {"model": dict(model.state_dict())} | ({"loss": loss} if (loss := training.loss_weights) else {})
+            content = {"fingerprint": self.spec.fingerprint, "complete": True}
+            write_checkpoint(self._checkpoint, content | tree_map_only(torch.Tensor, torch.Tensor.cpu, kept))
         else:  # what it would have resumed from has served its purpose
             self._checkpoint.unlink(missing_ok=True)
         self._write("completed", kept_epoch=epoch, **measured)

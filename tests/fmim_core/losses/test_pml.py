@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,11 +21,12 @@ from fmim_core.losses.pml import PML, Distance, Miner, Reducer
 from fmim_core.margins.base import Margins
 from fmim_core.seeding import scoped_torch_seed
 from fmim_core.training.trainer import Training
+from fmim_core.trial.checkpoint import checkpoint_path
 from fmim_core.trial.trial import RunSettings, Trial
 from fmim_core.triplets.similarities import Similarities, unit
 from tests.conftest import tiny_config
 from tests.support.documents import comparable
-from tests.support.mini_study import first_search_trials, mini_plan
+from tests.support.mini_study import first_replicates, first_search_trials, mini_plan
 from tests.support.trainings import of_library
 
 CPU, NONE = torch.device("cpu"), Margins(0.0)
@@ -145,7 +147,7 @@ def test_a_batch_in_which_a_miner_finds_nothing_is_counted_as_empty() -> None:
     ids=lambda loss: loss.name,
 )
 def test_a_trial_that_was_interrupted_ends_in_the_record_of_an_undisturbed_one(
-    loss: PML, tiny_bank: Bank, tmp_path: Any
+    loss: PML, tiny_bank: Bank, tmp_path: Path
 ) -> None:
     spec = first_search_trials(mini_plan(epochs=3), tiny_bank)[1]
     train = tiny_config(**spec.train.model_dump() | {"loss": loss, "margins": {"kind": "none"}})
@@ -158,6 +160,15 @@ def test_a_trial_that_was_interrupted_ends_in_the_record_of_an_undisturbed_one(
     torch.manual_seed(1)
     assert resumed.step().epoch == 2
     assert comparable(resumed.run()) == comparable(whole)
+
+
+def test_the_weights_of_a_classification_loss_are_kept_with_the_model(tiny_bank: Bank, tmp_path: Path) -> None:
+    spec = first_replicates(mini_plan(epochs=1), tiny_bank)[0]
+    for name, kept in (("ProxyAnchorLoss", {"loss.proxies": torch.float32}), ("NTXentLoss", {})):
+        train = tiny_config(**spec.train.model_dump() | of_library(name))
+        Trial(spec.model_copy(update={"train": train}), RunSettings(tmp_path / name, "cpu")).run()
+        saved = torch.load(checkpoint_path(tmp_path / name, spec.id))
+        assert {key: value.dtype for key, value in saved.get("loss", {}).items()} == kept
 
 
 @pytest.mark.parametrize(
