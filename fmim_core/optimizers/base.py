@@ -18,14 +18,10 @@ LR_SCHEDULES: Registry[LRSchedule] = Registry("learning-rate schedule", "fmim_co
 
 
 class Optimizer(KindConfig):
-    """An optimizer and its settings. Learning rates are the training's.
+    """An optimizer and its settings. Learning rates are the training's."""
 
-    uses_weight_decay: whether it takes the training's `weight_decay`.
-    capturable: whether its steps can be part of a CUDA graph.
-    """
-
-    uses_weight_decay: ClassVar[bool] = False
-    capturable: ClassVar[bool] = False
+    uses_weight_decay: ClassVar[bool] = False  # that of the training
+    capturable: ClassVar[bool] = False  # its steps can be part of a CUDA graph
 
     @abstractmethod
     def build(self, groups: list[dict[str, Any]], weight_decay: float, captured: bool) -> torch.optim.Optimizer:
@@ -37,8 +33,7 @@ class Adam(Optimizer):
     """Adam (Kingma and Ba 2015), torch's fused one, with the training's `weight_decay` as an L2 penalty."""
 
     kind: Literal["adam"] = "adam"
-    uses_weight_decay = True
-    capturable = True
+    uses_weight_decay = capturable = True
 
     def build(self, groups: list[dict[str, Any]], weight_decay: float, captured: bool) -> torch.optim.Optimizer:
         fused = groups[0]["params"][0].device.type in ("cpu", "cuda")
@@ -64,9 +59,9 @@ class LRSchedule(KindConfig):
         """True where the learning rate changes after each batch, not after each epoch."""
         return self.each == "batch"
 
-    @abstractmethod
     def after_warmup(self, optimizer: torch.optim.Optimizer, steps: int) -> LRScheduler | None:
-        """Return the schedule for so many epochs, or batches; None where the learning rate stays."""
+        """Return the schedule for so many epochs, or batches; None, as here, where the learning rate stays."""
+        return None
 
     def build(self, optimizer: torch.optim.Optimizer, epochs: int, batches: int) -> LRScheduler | None:
         """Return the schedule of a training of so many epochs of so many batches; None where nothing changes."""
@@ -84,6 +79,3 @@ class ConstantRate(LRSchedule):
     """The learning rate itself, all through the training."""
 
     kind: Literal["constant"] = "constant"
-
-    def after_warmup(self, optimizer: torch.optim.Optimizer, steps: int) -> LRScheduler | None:
-        return None

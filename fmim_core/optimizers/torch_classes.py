@@ -10,7 +10,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from fmim_core.library import Library, LibraryClass
 from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS, LRSchedule, Optimizer
 
-_LENGTH = "it is the length of the training"
+_LENGTH, _RATE = "it is the length of the training", "it is the training's learning_rate: set that"
 _FUNCTION, _JOINS = "it takes a function, which no file can hold", "it joins others; for a warm-up give warmup_epochs"
 STEPS = {"CosineAnnealingLR": "T_max", "OneCycleLR": "total_steps", "PolynomialLR": "total_iters"}
 """The parameter of a schedule that is the number of its steps: those of the training, less the warm-up."""
@@ -32,7 +32,7 @@ class OptimizerOfTorch(LibraryClass, Optimizer):
             "Muon": "it takes matrices alone, and networks have biases",
             "SparseAdam": "it takes sparse gradients alone",
         },
-        given={"params": "they are the training's weights", "lr": "it is the training's learning_rate: set that"},
+        given={"params": "they are the training's weights", "lr": _RATE},
     )
 
     def build(self, groups: list[dict[str, Any]], weight_decay: float, captured: bool) -> torch.optim.Optimizer:
@@ -54,17 +54,14 @@ class ScheduleOfTorch(LibraryClass, LRSchedule):
         "torch.optim.lr_scheduler",
         "LRScheduler",
         left_out={
-            "ChainedScheduler": _JOINS,
-            "LambdaLR": _FUNCTION,
-            "MultiplicativeLR": _FUNCTION,
+            **dict.fromkeys(("ChainedScheduler", "SequentialLR"), _JOINS),
+            **dict.fromkeys(("LambdaLR", "MultiplicativeLR"), _FUNCTION),
             "ReduceLROnPlateau": "its steps need a metric",
-            "SequentialLR": _JOINS,
         },
         given={
             **dict.fromkeys(("T_max", "total_steps", "epochs", "steps_per_epoch"), _LENGTH),
-            "max_lr": "it is the training's learning_rate: set that",
-            "optimizer": "it is the training's",
-            "last_epoch": "a resumed training knows it",
+            **dict.fromkeys(("optimizer", "last_epoch"), "it is the training's"),
+            "max_lr": _RATE,
         },
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
@@ -163,14 +163,10 @@ class TrainingStep:
 
     def _groups(self) -> list[dict[str, Any]]:
         """Return what is trained, in a group for each learning rate."""
-        config = self._config
-        by_factor: dict[float, list[Tensor]] = {}
-        for weights, factor in (
-            (self._backbone, config.backbone_lr_factor),
-            (self._head.parameters(), config.head_lr_factor),
-            (self.loss.parameters(), config.loss_lr_factor),
-        ):
-            by_factor.setdefault(factor, []).extend(weights)
+        config, by_factor = self._config, defaultdict[float, list[Tensor]](list)
+        by_factor[config.backbone_lr_factor] += self._backbone
+        by_factor[config.head_lr_factor] += self._head.parameters()
+        by_factor[config.loss_lr_factor] += self.loss.parameters()
         return [{"params": found, "lr": config.learning_rate * f} for f, found in by_factor.items() if found]
 
 
@@ -250,11 +246,10 @@ def rehearse_loss(config: TrainConfig) -> None:
 
 
 def rehearse_optimizer(config: TrainConfig) -> None:
-    """Take a step an epoch with the weights of a small network, as the optimizer and the learning-rate schedule say.
+    """Take a step an epoch with a few weights, as the optimizer and the learning-rate schedule say.
 
     Raises:
-        ValueError: torch refuses a setting, a learning rate is negative or not finite, or the network's last layer is
-            to be treated in another way than the rest and is not known.
+        ValueError: torch refuses a setting; or the last layer, which is to learn in another way, is not known.
     """
     if config.has_a_head:
         with torch.device("meta"):
@@ -262,20 +257,16 @@ def rehearse_optimizer(config: TrainConfig) -> None:
     if (config.optimizer, config.lr_schedule) == (Adam(), ConstantRate()):
         return  # torch takes seconds to load what its optimizers need
     weights = [nn.Parameter(torch.ones((2,) * dimensions)) for dimensions in range(1, 5)]
-    what, rates = f"the optimizer {config.optimizer!r}", [config.learning_rate]
+    for each in weights:
+        each.grad = torch.ones_like(each)
+    what, groups = f"the optimizer {config.optimizer!r}", [{"params": weights, "lr": config.learning_rate}]
     try:
-        groups = [{"params": weights, "lr": config.learning_rate}]
         optimizer = config.optimizer.build(groups, config.weight_decay, captured=False)
-        for each in weights:
-            each.grad = torch.ones_like(each)
         optimizer.step()
         what = f"the learning-rate schedule {config.lr_schedule!r}"
         if schedule := config.lr_schedule.build(optimizer, config.epochs, 1):
             for _ in range(config.epochs):
-                rates.append(float(optimizer.param_groups[0]["lr"]))
                 optimizer.step()
                 schedule.step()
     except Exception as error:  # of anybody's code
         raise ValueError(f"{what} cannot be used: {type(error).__name__}: {error}") from error
-    if not 0 <= min(rates) <= max(rates) < math.inf:
-        raise ValueError(f"{what} gives learning rates from {min(rates):g} to {max(rates):g}: none may be below 0")
