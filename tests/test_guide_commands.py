@@ -36,7 +36,7 @@ from tests.support.program import Program
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures", "own_code")]
 
-SET_UP = ("python3 -m venv", "pip install", "ruff check", "pytest ", "mkdocs ")
+SET_UP = ("python3 -m venv", "pip install", "ruff check", "pytest ", "mkdocs ", "python -m tests.")
 DOWNLOADS = ("model.weights=pretrained", "model.weights=densenet121-res224-all")
 """Of commands that fetch published weights, which a test must not."""
 
