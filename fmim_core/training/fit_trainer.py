@@ -85,37 +85,36 @@ def rehearse_trainer(config: TrainConfig, development: ImageSet) -> None:
     Raises:
         ValueError: it fails, yields no rows, embeds what is no `(N, D)` of finite numbers, or goes on otherwise.
     """
-    images, own = _random_images(development), config.trainer
-    assert own is not None
+    images, device, saved = _random_images(development), torch.device("cpu"), io.BytesIO()
+
+    def embedded(trainer: FitTrainer, epoch: int = 0) -> Tensor:
+        if epoch:
+            trainer.epoch(epoch, Seconds())
+        found = Evaluator(config, trainer.model, device).embed(images)
+        if not found.isfinite().all():
+            raise ValueError(f"{place_of(trainer.model.trainer.embed)} returned numbers that are not finite")
+        return found
+
     try:
-        alone, saved, resumed = (FitTrainer(config, images, 0, torch.device("cpu")) for _ in range(3))
-        undisturbed = [_trained(alone, config, images, epoch) for epoch in range(1, min(config.epochs, 2) + 1)]
-        if not own.resumable or config.epochs == 1:
+        alone, resumed = (FitTrainer(config, images, 0, device) for _ in range(2))
+        first = embedded(alone, 1)
+        if config.trainer is None or not config.trainer.resumable or config.epochs == 1:
             return
-        _trained(saved, config, images, 1)
-        torch.save(saved.state(), buffer := io.BytesIO())
-        resumed.load_state(torch.load(io.BytesIO(buffer.getvalue()), weights_only=True))
-        again = [_trained(resumed, config, images, epoch) for epoch in (0, 2)]
+        torch.save(alone.state(), saved)
+        saved.seek(0)
+        undisturbed = first, embedded(alone, 2)
+        resumed.load_state(torch.load(saved, weights_only=True))
+        again = embedded(resumed), embedded(resumed, 2)
     except (ValueError, Diverged) as error:
         raise ValueError(str(error)) from error
     except Exception as error:  # of anybody's code
-        raise ValueError(f"{own!r} fails on random images: {type(error).__name__}: {error}") from error
-    if not all(torch.allclose(a, b, rtol=1e-3, atol=1e-4) for a, b in zip(undisturbed, again, strict=True)):
+        raise ValueError(f"{config.trainer!r} fails on random images: {type(error).__name__}: {error}") from error
+    if not all(torch.allclose(*both, rtol=1e-3, atol=1e-4) for both in zip(undisturbed, again, strict=True)):
         raise ValueError(
             f"{place_of(resumed.model.trainer.load_state)}: what goes on from state() is not what an undisturbed fit "
             "does: keep all that an epoch changes in the state, and draw from (seed, epoch); or leave both methods "
             "out, and interrupted trainings begin anew"
         )
-
-
-def _trained(trainer: FitTrainer, config: TrainConfig, images: ImageSet, epoch: int) -> Tensor:
-    """Return the embeddings of images after an epoch; with epoch 0 as they are."""
-    if epoch:
-        trainer.epoch(epoch, Seconds())
-    found = Evaluator(config, trainer.model, torch.device("cpu")).embed(images)
-    if not found.isfinite().all():
-        raise ValueError(f"{place_of(trainer.model.trainer.embed)} returned numbers that are not finite")
-    return found
 
 
 def _random_images(like: ImageSet) -> ImageSet:

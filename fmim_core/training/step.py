@@ -25,12 +25,8 @@ from fmim_core.triplets.statistics import StatisticsCollector
 
 def initial_model(config: TrainConfig, device: torch.device) -> nn.Module:
     """Return the network before its first step; random weights are drawn from torch's global generator."""
-    return (
-        (config.trainer or config.model)
-        .build(config.augmentation.crop)
-        .to(device)
-        .to(memory_format=torch.channels_last)
-    )
+    network = (config.trainer or config.model).build(config.augmentation.crop)
+    return network.to(device).to(memory_format=torch.channels_last)
 
 
 class TrainingStep:

@@ -136,12 +136,7 @@ def marginals_table(results: Results) -> Table:
         for one in search
         for level, mean in zip(one.levels, one.marginal, strict=True)
     ]
-    columns = [
-        ARM,
-        Column("name", "Hyperparameter"),
-        Column("value", "Value"),
-        Column("marginal", "Mean, %", "percent"),
-    ]
+    columns = [ARM, *under("", "text", name="Hyperparameter", value="Value"), *under("", "percent", marginal="Mean, %")]
     text = (
         f"Marginals: the validation {results.metric.label} that the forest of the importances expects at each value, "
         f"over all values of the other hyperparameters; of a range at the middle of each of {PARTS} parts."

@@ -152,7 +152,8 @@ def _settings(results: Results) -> Mapping[str, list[Any]]:
     """Return each field of the training with the values that it has in records; before that, those declared."""
     declared = {name: [value] for name, value in flat(results.study.train)}
     found: dict[str, dict[str, Any]] = {}
-    trained = ((trial, trial.record.config) for trial in results.trials if trial.record and trial.record.config)
+    known = ((trial, trial.record.config) for trial in results.trials if trial.record)
+    trained = ((trial, config) for trial, config in known if config and "trainer" not in config)
     for config in {(trial.arm, key_of(trial.configuration)): config for trial, config in trained}.values():
         for name, value in flat(config):
             found.setdefault(name, {}).setdefault(str(value), value)
