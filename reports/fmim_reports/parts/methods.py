@@ -23,12 +23,12 @@ _CITED = re.compile(r"\[@(\w+)\]")
 _MOST_NAMED = 12  # arms that a sentence can name
 _OF_OPTIMIZER = {
     "lr_schedule.name": "learning rate by {}",
-    "lr_schedule.warmup_epochs": "{} epochs of warm-up",
-    "backbone_lr_factor": "learning rate of the backbone × {}",
-    "head_lr_factor": "learning rate of the last layer × {}",
-    "loss_lr_factor": "learning rate of the loss's weights × {}",
-    "freeze_backbone_epochs": "all but the last layer frozen for {} epochs",
-    "clip_grad_norm": "gradients clipped to a norm of {}",
+    "lr_schedule.warmup_epochs": "warm-up epochs: {}",
+    "backbone_lr_factor": "learning rate of the backbone × {:g}",
+    "head_lr_factor": "learning rate of the last layer × {:g}",
+    "loss_lr_factor": "learning rate of the loss's weights × {:g}",
+    "freeze_backbone_epochs": "first epochs with all but the last layer frozen: {}",
+    "clip_grad_norm": "gradients clipped to a norm of {:g}",
 }
 """What is said of fields of the training that move weights in another way than the paper's."""
 
@@ -166,7 +166,7 @@ def _optimizer(config: Mapping[str, Any]) -> str:
     for field, value in flat(config):
         part, params, name = field.partition(".params.")
         if params and part in ("optimizer", "lr_schedule"):
-            said.append(f"{name} {_value([value])}")
+            said.append(f"{name} {value}")
         elif field in _OF_OPTIMIZER and value:
             said.append(_OF_OPTIMIZER[field].format(value))
     name = f"PyTorch's {own['name']}" if "name" in own else cited("optimizer", own.get("kind", "adam"))

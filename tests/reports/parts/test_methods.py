@@ -76,8 +76,8 @@ def test_an_optimizer_and_a_schedule_of_torch_are_named(tmp_path: Path) -> None:
         "clip_grad_norm": 1.0,
     }
     words = (
-        "PyTorch's AdamW (betas 0.8 to 0.99; learning rate by StepLR; step_size 3; 2 epochs of warm-up; learning rate "
-        "of the last layer × 10.0; gradients clipped to a norm of 1.0)"
+        "PyTorch's AdamW (betas [0.8, 0.99]; learning rate by StepLR; step_size 3; warm-up epochs: 2; learning rate "
+        "of the last layer × 10; gradients clipped to a norm of 1)"
     )
     for first, end in (
         (train, "(by arm) with a learning rate of 0.0001 and for Adam a weight"),
