@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_serializer, model_validator
 
-from fmim_core.augmentations.base import AUGMENTATIONS, Augmentation
-from fmim_core.augmentations.paper import PaperAugmentation
+from fmim_core.augmentations.base import AUGMENTATIONS, Augmentation, PaperAugmentation
 from fmim_core.config import Config, UnknownField
 from fmim_core.losses.base import LOSSES, Loss, LossOfTrainer
 from fmim_core.margins.base import MARGINS, MarginConfig

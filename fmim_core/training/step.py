@@ -202,16 +202,11 @@ def rehearse_augmentation(augmentation: Augmentation, shape: tuple[int, ...]) ->
     """
     images = torch.zeros((2, *shape), dtype=torch.uint8)
     try:
-        found = tuple(augmentation.train(images, Generator()).shape[1:])
+        found, wanted = augmentation.train(images, Generator()).shape, augmentation.test(images).shape
+        if found != wanted:
+            raise ValueError(f"it makes {(*found,)} instead of {(*wanted,)}: end with RandomResizedCrop or RandomCrop")
     except Exception as error:  # of anybody's code
-        what = f"the augmentation {augmentation!r} cannot be done on images {shape}"
-        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
-    wanted = tuple(augmentation.test(images).shape[1:])
-    if found != wanted:
-        raise ValueError(
-            f"the augmentation {augmentation!r} makes {found} of an image {shape} instead of {wanted}: end with a "
-            "transform to the size augmentation.crop, as RandomResizedCrop or RandomCrop"
-        )
+        raise ValueError(f"the augmentation {augmentation!r} cannot be done on images {shape}: {error}") from error
 
 
 def rehearse_loss(config: TrainConfig) -> None:

@@ -1,10 +1,10 @@
-"""Images of classes, as metric learning's own benchmarks have them: every one is searched for among all others."""
+"""Data sets of classes: class folders, and metric learning's benchmarks as they are downloaded."""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
@@ -17,84 +17,67 @@ from fmim_core.data.sets.base import DATA_SETS, DataSet, Listing, check_index
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings, shortened
 from fmim_core.data.tables.formats import read_content
+from fmim_core.data.tables.reading import read_lines
+
+COUNTS = ("train classes", "train images", "test classes", "test images", "test queries", "test gallery")
+IMAGENET = {"augmentation.mean": 0.449, "augmentation.std": 0.226}  # means over its colours
 
 
 class ClassImage(NamedTuple):
-    """An image of a class: its path below the data set's folder, the class, and cells as an index has them."""
+    """An image by its full path, its class, and its split and role as an index has them."""
 
-    image: str
+    image: Path
     subject: str
     split: str
     role: str = BOTH
 
 
-class Found(NamedTuple):
-    """What a folder holds: the folder that paths begin in, the images, and the lists that say so."""
-
-    folder: Path
-    images: Sequence[ClassImage]
-    lists: Sequence[Path] = ()
-
-
-class Published(NamedTuple):
-    """Counts of a data set, as its papers print them; of the test also queries and gallery where these differ."""
-
-    train_classes: int
-    train_images: int
-    test_classes: int
-    test_images: int
-    test_queries: int = 0
-    test_gallery: int = 0
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Return those that there are, by their names in words."""
-        return {name.replace("_", " "): count for name, count in self._asdict().items() if count}
-
-
 class ClassSet(DataSet):
-    """A data set of classes, each of which is a subject; those of the test are never trained on.
+    """A data set of classes, each a subject; those of the test are never trained on.
 
-    what: the data set in words, with its source. published: its counts as they are printed, if they are.
+    what: the data set in words, with its source. lists: files that say what is in it, in its folder or `within` that.
+    published: the `COUNTS` that its papers print.
     """
 
     what: ClassVar[str]
-    published: ClassVar[Published | None] = None
+    lists: ClassVar[tuple[str, ...]] = ()
+    within: ClassVar[str] = ""
+    published: ClassVar[tuple[int, ...]] = ()
 
     @abstractmethod
-    def found(self, root: Path) -> Found:
-        """Read the lists of the folder `root`.
-
-        Raises:
-            ValueError: one is missing or cannot be read.
-        """
+    def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
+        """Yield the images; a `ValueError` or a `LookupError` says that the lists are not as they should be."""
 
     def listing(self, root: Path, metadata_only: bool) -> Listing:
-        folder, images, lists = self.found(root.resolve())
-        index = pd.DataFrame(images, columns=list(ClassImage._fields)).assign(side="", months=np.nan)
-        paths, findings = index["image"].tolist(), Findings()
-        outside = [path for path in paths if os.path.isabs(path) or ".." in path.split("/")]
-        findings.error(f"images not inside {folder}", map(shortened, outside))
+        root, findings = root.resolve(), Findings()
+        inner = (root / self.within).joinpath(*self.lists[:1])
+        lists = [(inner.parent if inner.is_file() else root) / name for name in self.lists]
+        try:
+            if lacking := [path.name for path in lists if not path.is_file()]:
+                raise ValueError(f"there is no {lacking[0]}")
+            index = pd.DataFrame(self.images(root, *lists), columns=ClassImage._fields).assign(side="", months=np.nan)
+        except (ValueError, LookupError) as error:
+            raise ValueError(f"{root} is not {self.what} as it is downloaded: {error}") from error
+        index["image"] = paths = [os.path.relpath(path, root).replace(os.sep, "/") for path in index["image"]]
+        findings.error(f"images not inside {root}", [shortened(path) for path in paths if path.startswith("../")])
         if not metadata_only:
-            missing = [path for path in paths if not os.path.isfile(folder / path)]
-            findings.error(f"missing images: unpack all of them below {folder}", map(shortened, missing))
+            missing = [shortened(path) for path in paths if not os.path.isfile(root / path)]
+            findings.error(f"missing images: unpack all of them below {root}", missing)
         check_index(index, findings)
-        asked = (
-            "each is searched for among all others" if {*index["role"]} == {BOTH} else "queries and gallery as listed"
-        )
+        asked = "each is searched for among all others" if {*index["role"]} == {BOTH} else "queries as it lists them"
         return Listing(
             description=SourceDescription(
                 name=self.kind,
                 kind=self.kind,
                 synthetic=False,
-                about=f"{len(index)} images of {index['subject'].nunique()} classes, {self.what}; {asked}, of classes "
-                "that were not trained on.",
+                about=f"{len(index)} images of {index['subject'].nunique()} classes, {self.what}; {asked}, all of "
+                "classes that were not trained on.",
                 files={path.name: read_content(path)[1] for path in lists},
-                settings={"augmentation.mean": 0.449, "augmentation.std": 0.226},  # ImageNet's, over its colours
-                details={"published": self.published.counts} if self.published else {},
+                settings=IMAGENET,
+                details={"published": dict(zip(COUNTS, self.published, strict=False))},
             ),
-            origin=folder,
-            root=folder,
+            origin=root,
+            root=root,
             index=index,
             paths=[None] * len(paths) if metadata_only else paths,
             findings=findings,
@@ -107,22 +90,96 @@ class ClassSet(DataSet):
 class ClassFolders(ClassSet):
     """Images of your own classes, a folder each: CLASS/…, or train/CLASS/… and test/CLASS/….
 
-    Without the folders train and test, the first half of the classes in the order of their names is trained on, as the
-    field does with CUB-200 and Cars-196.
+    Without the folders train and test, the first half of the classes by name is trained on, as of CUB-200 and Cars-196.
     """
 
     kind: Literal["class_folders"] = "class_folders"
-    what = "a folder each"
+    what = "a folder of folders with images, CLASS/… or train/CLASS/… and test/CLASS/…"
 
-    def found(self, root: Path) -> Found:
-        parts = [path.relative_to(root).parts for path in image_files(root)]
-        at = int({part[0] for part in parts if len(part) > 1} == {"train", "test"})  # of the class
-        parts = [part for part in parts if len(part) > at + 1]
-        if not parts:
-            raise ValueError(
-                f"{root} has no images in folders: give one with CLASS/…, or train/CLASS/… and test/CLASS/…"
-            )
-        classes = sorted({part[at] for part in parts})
-        half = dict.fromkeys(classes, "test") | dict.fromkeys(classes[: len(classes) // 2], "train")
-        rows = (("/".join(part), part[at], part[0] if at else half[part[0]]) for part in parts)
-        return Found(root, [ClassImage(*row) for row in rows])
+    def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
+        found = {path: path.relative_to(root).parts[:-1] for path in image_files(root)}
+        at = int({parts[0] for parts in found.values() if parts} == {"train", "test"})  # of the class, in the path
+        found = {path: parts for path, parts in found.items() if len(parts) > at}
+        if not found:
+            raise ValueError("there are none")
+        classes = sorted({parts[at] for parts in found.values()})
+        half = {name: "train" if place < len(classes) // 2 else "test" for place, name in enumerate(classes)}
+        for path, parts in found.items():
+            yield ClassImage(path, parts[at], parts[0] if at else half[parts[0]])
+
+
+@DATA_SETS.register
+class CUB200(ClassSet):
+    """CUB-200-2011, birds (Wah et al. 2011): classes 1 to 100 are trained on, 101 to 200 are the test's."""
+
+    kind: Literal["cub200"] = "cub200"
+    what = "CUB-200-2011 (Wah et al. 2011)"
+    lists, within = ("images.txt", "image_class_labels.txt"), "CUB_200_2011"
+    published = (100, 5864, 100, 5924)
+
+    def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
+        paths, classes = map(_rows, lists)
+        for (_, path), (_, number) in zip(paths, classes, strict=True):
+            yield ClassImage(lists[0].parent / "images" / path, path.partition("/")[0], _half(number, 100))
+
+
+@DATA_SETS.register
+class Cars196(ClassSet):
+    """Cars-196 (Krause et al. 2013): classes 1 to 98 are trained on, 99 to 196 are the test's.
+
+    It is the download with `cars_annos.mat` and `car_ims/`.
+    """
+
+    kind: Literal["cars196"] = "cars196"
+    what = "Cars-196 (Krause et al. 2013)"
+    lists = ("cars_annos.mat",)
+    published = (98, 8054, 98, 8131)
+
+    def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
+        from scipy.io import loadmat
+
+        for row in loadmat(lists[0], squeeze_me=True)["annotations"]:
+            yield ClassImage(root / str(row["relative_im_path"]), str(row["class"]), _half(row["class"], 98))
+
+
+@DATA_SETS.register
+class StanfordOnlineProducts(ClassSet):
+    """Stanford Online Products (Song et al. 2016), by its own lists."""
+
+    kind: Literal["sop"] = "sop"
+    what = "Stanford Online Products (Song et al. 2016)"
+    lists, within = ("Ebay_train.txt", "Ebay_test.txt"), "Stanford_Online_Products"
+    published = (11318, 59551, 11316, 60502)
+
+    def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
+        for split, path in zip(("train", "test"), lists, strict=True):
+            for _, item, _, image in _rows(path)[1:]:
+                yield ClassImage(path.parent / image, item, split)
+
+
+@DATA_SETS.register
+class InShop(ClassSet):
+    """In-shop Clothes Retrieval of DeepFashion (Liu et al. 2016), by its own list of training, queries and gallery.
+
+    The images are in img/ or Img/img/. In validation every training image is searched for among all others.
+    """
+
+    kind: Literal["inshop"] = "inshop"
+    what = "In-shop Clothes Retrieval (Liu et al. 2016)"
+    lists, within = ("list_eval_partition.txt",), "Eval"
+    published = (3997, 25882, 3985, 26830, 14218, 12612)
+
+    def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
+        parts = {"train": ("train", BOTH), "query": ("test", "query"), "gallery": ("test", "gallery")}
+        folder = root / "Img" if (root / "Img" / "img").is_dir() else root
+        for image, item, part in _rows(lists[0])[2:]:
+            yield ClassImage(folder / image, item, *parts[part])
+
+
+def _half(number: str, last: int) -> str:
+    """Return the side of a class by its number, of which those up to `last` are trained on."""
+    return "train" if int(number) <= last else "test"
+
+
+def _rows(path: Path) -> list[list[str]]:
+    return [line.split() for line in read_lines(path)[0]]

@@ -84,7 +84,7 @@ def test_every_transform_of_the_installed_version_works(name: str, shape: tuple[
     fields = [{"name": name, "params": NEEDED.get(name, {})}, {"name": "RandomCrop", "params": {"pad_if_needed": True}}]
     made = augmentation(fields)
     if name == "Grayscale" and len(shape) == 3:
-        with pytest.raises(ValueError, match=r"makes \(1, 24, 24\) of an image \(28, 28, 3\) instead of \(3, 24, 24\)"):
+        with pytest.raises(ValueError, match=r"\(28, 28, 3\): it makes \(2, 1, 24, 24\) instead of \(2, 3, 24, 24\)"):
             rehearse_augmentation(made, shape)
         return
     rehearse_augmentation(made, shape)
@@ -120,7 +120,6 @@ def test_a_list_its_text_and_dotted_names_say_the_same_and_the_papers_stays_unna
         ([{"name": "RandomHorizontalFlop"}], r"unknown transform of torchvision 'RandomHorizontalFlop'; there are .*"
          r"Did you mean 'RandomHorizontalFlip'\?"),
         ([{"name": "ColorJitter", "params": {"brigthness": 1}}], r"unknown field 'brigthness'.*Did you mean 'brightn"),
-        ([{"name": "ColorJitter", "params": {"hue": 2}}], "ColorJitter cannot be made: .*hue"),
         ([{"name": "RandomCrop", "params": {"size": 9}}], "size cannot be given: it is augmentation.crop"),
         ([{"name": "RandomRotation"}], "RandomRotation needs degrees: give params.degrees"),
         ([{"name": "RandomHorizontalFlip", "p": 0.3}], "unknown field 'p'; Transform has name, params, chance"),
@@ -136,12 +135,12 @@ def test_what_is_refused(transforms: Any, message: str) -> None:
 
 
 def test_transforms_that_lead_to_another_size_are_refused_before_anything_runs() -> None:
-    with pytest.raises(
-        ValueError, match=r"makes \(1, 28, 28\) of an image \(28, 28\) instead of \(1, 24, 24\): end with"
-    ):
+    with pytest.raises(ValueError, match=r"it makes \(2, 1, 28, 28\) instead of \(2, 1, 24, 24\): end with"):
         rehearse_augmentation(augmentation([{"name": "RandomHorizontalFlip"}]), (28, 28))
-    with pytest.raises(ValueError, match=r"cannot be done on images .*: ValueError: Required crop size .* is larger"):
+    with pytest.raises(ValueError, match=r"cannot be done on images .*: Required crop size .* is larger"):
         rehearse_augmentation(augmentation([{"name": "RandomCrop"}]), (20, 20))
+    with pytest.raises(ValueError, match=r"cannot be done on images .*: hue"):
+        rehearse_augmentation(augmentation([{"name": "ColorJitter", "params": {"hue": 2}}]), (24, 24))
     with pytest.raises(ValueError, match="'cudagraphs' cannot work with the augmentation 'torchvision'"):
         tiny_config(augmentation=augmentation(FIELDS), compile="cudagraphs")
 

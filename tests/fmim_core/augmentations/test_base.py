@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy import ndimage
 
-from fmim_core.augmentations.paper import PaperAugmentation
+from fmim_core.augmentations.base import PaperAugmentation
 from fmim_core.seeding import torch_generator
 
 PLAIN = {"noise_p": 0.0, "rotation": 0.0, "gamma_p": 0.0, "mean": 0.0, "std": 1.0}
