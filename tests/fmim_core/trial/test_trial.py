@@ -99,8 +99,11 @@ def test_a_kept_model_needs_nothing_but_its_record_and_its_weights(tiny_bank: Ba
     assert kept.evaluate(tiny_bank.open_test()) == record.metrics.test
 
 
-def test_an_interrupted_trial_goes_on_from_its_checkpoint_and_from_no_other(tiny_bank: Bank, tmp_path: Path) -> None:
-    spec = search_spec(tiny_bank, epochs=4)
+@pytest.mark.parametrize("another_seed", [False, True])
+def test_an_interrupted_trial_goes_on_from_its_checkpoint_and_from_no_other(
+    tiny_bank: Bank, tmp_path: Path, another_seed: bool
+) -> None:
+    spec = search_spec(tiny_bank, epochs=4).model_copy(update={"another_seed": another_seed})
     whole = Trial(spec, RunSettings(tmp_path / "whole", "cpu")).run()
     settings = RunSettings(tmp_path / "parts", "cpu", checkpoint_every_s=0.0)
     stopped = Trial(spec, settings)
