@@ -70,7 +70,8 @@ def training_key(config: TrainConfig) -> str:
     """Return what decides the cost of a step; trainings that differ in values alone have one key."""
     of_values = {"loss", "margins", "epochs", "validate_every", "learning_rate", "weight_decay", "keep"}
     shape = config.model_dump_json(exclude=of_values | {"optimizer", "lr_schedule"})
-    return f"{config.loss.kind}, {config.margins.kind}, {config.model.kind}: {shape}"
+    ours = f"{config.loss.kind}, {config.margins.kind}, {config.model.kind}"
+    return f"{config.trainer.kind if config.trainer else ours}: {shape}"
 
 
 def calibrate(plan: Plan, images: ImageSet, bank: Bank, backend: Backend) -> Calibration:
