@@ -20,7 +20,7 @@ from fmim_reports.stats.differences import (
     unpaired_difference,
     welch,
 )
-from fmim_reports.stats.importance import Importance, importance
+from fmim_reports.stats.fanova import Importance, importance
 from fmim_reports.stats.mean_squares import Variances
 from fmim_reports.stats.power import ENOUGH_POWER, Needed, Power, power_of, smallest_difference
 from fmim_reports.stats.replicates import Bounded, MeanSE, mean_se
