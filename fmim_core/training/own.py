@@ -16,6 +16,7 @@ from fmim_core.data.image_set import ImageSet
 from fmim_core.registry import KindConfig, Registry
 
 NEEDED, TO_RESUME = ("fit", "embed"), ("state", "load_state")
+TAKEN = {"kind", "trainer", "settings", "resumable", "config", "build"}
 
 
 class Epochs(Config):
@@ -70,6 +71,8 @@ def own_trainer(trainer: Any) -> type[OwnTrainer]:
     settings = getattr(trainer, "Config", Epochs)
     if not (inspect.isclass(settings) and issubclass(settings, BaseModel)):
         raise ValueError(f"{name}.Config must be a pydantic model, not {settings!r}")
+    if taken := sorted({*settings.model_fields} & TAKEN):
+        raise ValueError(f"{name}.Config has fields of names that are taken: {', '.join(taken)}; rename them")
     fields: dict[str, Any] = {key: (one.annotation, one) for key, one in settings.model_fields.items()}
     fields = {key: one for key, one in fields.items() if key != "epochs"} | {"kind": (Literal[name], name)}
     made = create_model(name, __base__=OwnTrainer, __module__=trainer.__module__, **fields)

@@ -93,9 +93,10 @@ def kept_model(out: Path, record: Record, device: torch.device) -> Evaluator:
 
 def _weights(path: Path, record: Record) -> dict[str, Any]:
     if not path.exists():
+        own = " (its trainer keeps them if it has state() and load_state())" if "trainer" in record.config else ""
         raise ValueError(
-            f"the weights of {record.trial} are missing: there is no {path}. Copy the checkpoints with the study's "
-            "folder, or run the study again in another folder"
+            f"the weights of {record.trial} are missing: there is no {path}{own}. Copy the checkpoints with the "
+            "study's folder, or run the study again in another folder"
         )
     content = read_checkpoint(path, torch.device("cpu"))
     if content is None or not content["complete"]:

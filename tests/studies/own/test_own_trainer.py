@@ -117,6 +117,7 @@ FAULTS = {
         'name="as_it_was", settings=(("learning_rate", 1.0),)',
         "has trainer, epo",
     ),
+    "takes a name": ("lr: PositiveFloat", "kind: str = ''; lr: PositiveFloat", "names that are taken: kind"),
     "is not given": ("    trainer=PlainLoop,\n", "", "arm 'searched': its settings name no loss"),
     "is no class": ("trainer=PlainLoop,", "trainer=PlainLoop(),", "give a class"),
     "has another Config": ("class Config(BaseModel)", "class Config", "Config must be a pydantic model"),
