@@ -11,18 +11,13 @@ from pydantic import BaseModel, ValidationError, create_model
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from fmim_core.config import Config, in_words
+from fmim_core.config import in_words
 from fmim_core.data.image_set import ImageSet
 from fmim_core.registry import KindConfig, Registry
 
 NEEDED, TO_RESUME = ("fit", "embed"), ("state", "load_state")
+NO_CONFIG = create_model("NO_CONFIG", epochs=(int, ...))
 TAKEN = {"kind", "trainer", "settings", "resumable", "config", "build"}
-
-
-class Epochs(Config):
-    """The settings of a trainer that declares none."""
-
-    epochs: int
 
 
 class OwnTrainer(KindConfig):
@@ -68,7 +63,7 @@ def own_trainer(trainer: Any) -> type[OwnTrainer]:
     needed = NEEDED if len(set(TO_RESUME) & set(has)) != 1 else NEEDED + TO_RESUME
     if lacking := [one for one in needed if one not in has]:
         raise ValueError(f"{name} lacks the method {' and '.join(lacking)}; it has {', '.join(has) or 'none of them'}")
-    settings = getattr(trainer, "Config", Epochs)
+    settings = getattr(trainer, "Config", NO_CONFIG)
     if not (inspect.isclass(settings) and issubclass(settings, BaseModel)):
         raise ValueError(f"{name}.Config must be a pydantic model, not {settings!r}")
     if taken := sorted({*settings.model_fields} & TAKEN):

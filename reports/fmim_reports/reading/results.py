@@ -177,12 +177,9 @@ class Results:
     @property
     def own_trainers(self) -> list[str]:
         """The trainers of the study's own, each with the arms that it trained and the files that declare the study."""
-        files = ", ".join(file.path for file in self.study.code.files) if self.study.code else ""
-        by_trainer: dict[str, list[str]] = {}
-        for arm in self.arms:
-            by_trainer.setdefault(arm.trainer or "", []).append(arm.label)
-        by_trainer.pop("", None)
-        return [f"{one}{f' ({files})' if files else ''} trained {', '.join(arms)}" for one, arms in by_trainer.items()]
+        files = f" ({', '.join(file.path for file in self.study.code.files)})" if self.study.code else ""
+        labels = {arm.trainer: [one.label for one in self.arms if one.trainer == arm.trainer] for arm in self.arms}
+        return [f"{trainer}{files} trained {', '.join(arms)}" for trainer, arms in labels.items() if trainer]
 
     @property
     def dated(self) -> bool:
