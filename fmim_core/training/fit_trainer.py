@@ -20,7 +20,7 @@ from fmim_core.training.config import TrainConfig
 from fmim_core.training.evaluation import Diverged, Evaluator, Seconds
 from fmim_core.training.own import TrainImages, place_of
 
-PEOPLE, OF_EACH = 16, 4  # images of the rehearsal
+PEOPLE, OF_EACH = 32, 4  # images of the rehearsal: enough for a batch of the paper's
 UNKNOWN = ("epsilon", "beta", "delta_mean", "phi_an_mean", "phi_ap_mean", "active_share", "subjects_seen_share")
 
 
@@ -79,8 +79,10 @@ def _seeded(*parts: object) -> Iterator[None]:
         random.setstate(of_python)
 
 
-def rehearse_trainer(config: TrainConfig, development: ImageSet) -> None:
-    """Have a trainer of one's own train and embed random images for two epochs; then go on from its state after one.
+def rehearse_trainer(config: TrainConfig, development: ImageSet, resume: bool) -> None:
+    """Have a trainer of one's own train on random images for an epoch, and embed them.
+
+    With `resume`, and where it has a state, it trains for another one, too, and once more from its state before that.
 
     Raises:
         ValueError: it fails, yields no rows, embeds what is no `(N, D)` of finite numbers, or goes on otherwise.
@@ -98,7 +100,7 @@ def rehearse_trainer(config: TrainConfig, development: ImageSet) -> None:
     try:
         alone, resumed = (FitTrainer(config, images, 0, device) for _ in range(2))
         first = embedded(alone, 1)
-        if config.trainer is None or not config.trainer.resumable or config.epochs == 1:
+        if config.trainer is None or not (resume and config.trainer.resumable and config.epochs > 1):
             return
         torch.save(alone.state(), saved)
         saved.seek(0)

@@ -52,8 +52,9 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
         rehearse_loss(config)
     for config in ours:
         rehearse_optimizer(config)
-    for config in _different((config for config in every_value if config.trainer), {"trainer", "epochs", "identity"}):
-        rehearse_trainer(config, development)
+    own = _different((config for config in every_value if config.trainer), {"trainer", "epochs", "identity"})
+    for number, config in enumerate(own):
+        rehearse_trainer(config, development, resume=number == 0)
     return fold_sizes(plan.folds(development), plan.per_side) if plan.study.search else []
 
 

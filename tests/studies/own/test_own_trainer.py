@@ -105,7 +105,7 @@ FAULTS = {
     "has half a state": ("    def load_state", "    def restore", "lacks the method load_state"),
     "yields nothing": ("while self.done < config.epochs:", "while False:", r"fit ended before epoch 1 of 3"),
     "yields no numbers": ('yield {"loss": sum(losses) / len(losses), "steps": len(losses)}', "yield 1", "by name"),
-    "embeds other shapes": ("eval()(images)", "eval()(images)[0]", r"embed must return \(64, D\) .*: \(16,\)"),
+    "embeds other shapes": ("eval()(images)", "eval()(images)[0]", r"embed must return \(\d+, D\) .*: \(16,\)"),
     "embeds no numbers": ("eval()(images)", "eval()(images) / 0", r"line \d+: embed returned numbers that are not fin"),
     "raises": ("losses = [", "losses = {}[0] or [", r"plain_loop.py, line \d+: .*PlainLoop.* KeyError: 0"),
     "keeps no epoch": ('self.done = state["done"]', "self.done = 0", "load_state: what goes on from state"),
