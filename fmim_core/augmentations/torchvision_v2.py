@@ -56,8 +56,7 @@ def _in_order(given: Any) -> Any:
     try:
         given = json.loads(given) if isinstance(given, str) else given
     except ValueError as error:
-        example = '[{"name": "RandomHorizontalFlip"}]'
-        raise ValueError(f"{given[:60]!r} is no list of transforms: write one as {example}") from error
+        raise ValueError(f'write a list as [{{"name": "RandomHorizontalFlip"}}]: {error}') from error
     return [{"name": name, "params": params} for name, params in given.items()] if isinstance(given, Mapping) else given
 
 

@@ -57,21 +57,20 @@ class ClassSet(DataSet):
                 raise ValueError(f"there is no {lacking[0]}")
             index = pd.DataFrame(self.images(root, *lists), columns=ClassImage._fields).assign(side="", months=np.nan)
         except (ValueError, LookupError) as error:
-            raise ValueError(f"{root} is not {self.what} as it is downloaded: {error}") from error
+            raise ValueError(f"{root} as {self.what}: {error}") from error
         index["image"] = paths = [os.path.relpath(path, root).replace(os.sep, "/") for path in index["image"]]
         findings.error(f"images not inside {root}", [shortened(path) for path in paths if path.startswith("../")])
         if not metadata_only:
             missing = [shortened(path) for path in paths if not os.path.isfile(root / path)]
             findings.error(f"missing images: unpack all of them below {root}", missing)
         check_index(index, findings)
-        asked = "each is searched for among all others" if {*index["role"]} == {BOTH} else "queries as it lists them"
         return Listing(
             description=SourceDescription(
                 name=self.kind,
                 kind=self.kind,
                 synthetic=False,
-                about=f"{len(index)} images of {index['subject'].nunique()} classes, {self.what}; {asked}, all of "
-                "classes that were not trained on.",
+                about=f"{len(index)} images of {index['subject'].nunique()} classes, {self.what}; those of the test "
+                "are not trained on.",
                 files={path.name: read_content(path)[1] for path in lists},
                 settings=IMAGENET,
                 details={"published": dict(zip(COUNTS, self.published, strict=False))},
@@ -94,14 +93,14 @@ class ClassFolders(ClassSet):
     """
 
     kind: Literal["class_folders"] = "class_folders"
-    what = "a folder of folders with images, CLASS/… or train/CLASS/… and test/CLASS/…"
+    what = "class folders"
 
     def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
         found = {path: path.relative_to(root).parts[:-1] for path in image_files(root)}
         at = int({parts[0] for parts in found.values() if parts} == {"train", "test"})  # of the class, in the path
         found = {path: parts for path, parts in found.items() if len(parts) > at}
         if not found:
-            raise ValueError("there are none")
+            raise ValueError("there is no image in CLASS/…, or in train/CLASS/… and test/CLASS/…")
         classes = sorted({parts[at] for parts in found.values()})
         half = {name: "train" if place < len(classes) // 2 else "test" for place, name in enumerate(classes)}
         for path, parts in found.items():

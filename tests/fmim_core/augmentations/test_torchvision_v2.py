@@ -18,6 +18,7 @@ from fmim_core.seeding import scoped_torch_seed, torch_generator
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.step import rehearse_augmentation
 from fmim_core.trial.trial import RunSettings, Trial
+from fmim_spaces.domain import Choice, Space
 from tests.conftest import tiny_config
 from tests.support.documents import comparable
 from tests.support.mini_study import first_search_trials, mini_plan
@@ -105,10 +106,10 @@ def test_a_list_its_text_and_dotted_names_say_the_same_and_the_papers_stays_unna
             ("margins.epsilon", 0.2),
             ("augmentation.kind", "torchvision"),
             ("augmentation.transforms.RandomResizedCrop.scale", [0.2, 1]),
-            ("augmentation.transforms.RandomRotation.degrees", 5),
         ),
+        space=Space(choices=(Choice(path="augmentation.transforms.RandomRotation.degrees", values=(5, 10)),)),
     )
-    config = arm.train_config(mini_plan().preset, {})
+    config = arm.train_config(mini_plan().preset, {"degrees": 5})
     assert config.augmentation == listed
     assert TrainConfig.model_validate(config.model_dump(mode="json")) == config
     assert "kind" not in tiny_config().model_dump()["augmentation"]
@@ -126,7 +127,7 @@ def test_a_list_its_text_and_dotted_names_say_the_same_and_the_papers_stays_unna
         ([{"name": "Normalize"}], "cannot be used here: set augmentation.mean and augmentation.std"),
         ([{"name": "MixUp"}], "cannot be used here: it mixes images, and labels"),
         ([], "at least 1 item"),
-        ("[{", "is no list"),
+        ("[{", "write a list as"),
     ],
 )  # fmt: skip
 def test_what_is_refused(transforms: Any, message: str) -> None:
