@@ -98,7 +98,7 @@ def _idle_trainable() -> type[tune.Trainable]:
 class NoTraining:
     """A training with epochs and scores that takes no time for them."""
 
-    device, members = None, ()
+    device, members, resumable = None, (), True
 
     def __init__(self, spec: TrialSpec) -> None:
         self.config, self._epochs = spec.train, spec.train.epochs

@@ -11,6 +11,7 @@ import pytest
 
 from fmim import catalogue
 from fmim.commands.options import Options
+from fmim_core.data.sets.base import DATA_SETS
 from tests.support.program import Program
 
 
@@ -20,10 +21,7 @@ def test_plan_and_dry_run_print_the_trials_and_start_nothing(tmp_path: Path, fmi
     plan = fmim_here("plan", "automargin_vs_grid", "--replicates", 4, cwd=tmp_path)
     assert (dry.returncode, plan.returncode) == (0, 0)
     assert dry.stdout == plan.stdout
-    assert (
-        "158 trials: 72 in the search, 36 of selected configurations with a setting changed, 44 replicates"
-        in dry.stdout
-    )
+    assert "170 trials: 72 in the search, 48 of selected configurations with" in dry.stdout
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,7 +76,7 @@ def test_the_command_that_goes_on_holds_what_was_given_but_no_address_that_may_h
         ("fmim st", {"status"}),
         ("fmim run automargin_vs", {"automargin_vs_grid", "automargin_vs_search"}),
         ("fmim plan x --preset q", {"quick"}),
-        ("fmim run x --data ", {"phantom", "oai", "chestxray14"}),
+        ("fmim run x --data ", {"phantom", *DATA_SETS.kinds()}),
         ("fmim data check ph", {"phantom"}),
         ("fmim run my_st", set()),  # the shell completes files where there is no name
     ],
