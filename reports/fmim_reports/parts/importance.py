@@ -171,4 +171,4 @@ def marginals_plot(results: Results) -> Plot:
     )
     alt = "; ".join(f"{search[0].arm.label}: {', '.join(one.title for one in search)}" for search in found)
     height = 0.5 + 1.25 * len(found)
-    return Plot("hyperparameter_marginals", "Marginals of hyperparameters", caption(results, text), alt, height, draw)
+    return Plot("marginals", "Marginals of hyperparameters", caption(results, text), alt, height, draw)
