@@ -112,6 +112,11 @@ class TrainConfig(Config):
         return (self.trainer,) if self.trainer else ours
 
     @property
+    def resumable(self) -> bool:
+        """Whether its trainer has a state, to go on from and to keep a model by: a user's own may have none."""
+        return self.trainer is None or self.trainer.resumable
+
+    @property
     def has_a_head(self) -> bool:
         """True where the network's last layer is treated in another way than the rest."""
         return self.backbone_lr_factor != self.head_lr_factor or self.freeze_backbone_epochs > 0
@@ -129,7 +134,7 @@ class TrainConfig(Config):
     def _the_trainer_can_do_it(self) -> Self:
         if self.trainer is not None:
             self.trainer.config(self.epochs)
-            if self.keep != "last" and not self.trainer.resumable:
+            if self.keep != "last" and not self.resumable:
                 raise ValueError(f"keep = {self.keep!r} needs a trainer with state() and load_state(): keep the 'last'")
         return self
 

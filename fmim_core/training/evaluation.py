@@ -83,11 +83,6 @@ class Evaluator:
         """The epochs trained so far, of all members."""
         return [row for member in self.members for row in member.history] or self.history
 
-    @property
-    def resumable(self) -> bool:
-        """Whether it has a state: a user's trainer may have none."""
-        return self.config.trainer is None or self.config.trainer.resumable
-
     def run_epoch(self) -> EpochRow:
         """Train one epoch, and return its row of the history."""
         raise NotImplementedError

@@ -21,6 +21,7 @@ from fmim_core.training.evaluation import Diverged, Evaluator, Seconds
 from fmim_core.training.own import TrainImages, place_of
 
 PEOPLE, OF_EACH = 32, 4  # images of the rehearsal: enough for a batch of the paper's
+ALIKE = 0.999  # the least cosine similarity of an image's embeddings, whatever the precision
 UNKNOWN = ("epsilon", "beta", "delta_mean", "phi_an_mean", "phi_ap_mean", "active_share", "subjects_seen_share")
 
 
@@ -41,7 +42,7 @@ class FitTrainer:
         with seconds.measure("train"), _seeded(self._seed, "epoch", number):
             if self._rows is None:
                 self._rows = fit(self._own.config(self._epochs), self._images, self._seed)
-            row = next(self._rows, ended) if isinstance(self._rows, Iterator) else self._rows
+            row = next(self._rows, ended) if isinstance(self._rows, Iterator) else [self._rows]
         if row is ended:
             raise ValueError(
                 f"{place_of(fit)} ended before epoch {number} of {self._epochs}: it must yield a row after each; a "
@@ -49,7 +50,7 @@ class FitTrainer:
             )
         if not isinstance(row, Mapping) or not all(isinstance(one, str) for one in row):
             raise ValueError(
-                f"{place_of(fit)} must yield numbers by name after each epoch, as {{'loss': 0.1}}: {row!r}"
+                f"{place_of(fit)} must yield, not return, numbers by name after each epoch, as {{'loss': 0.1}}: {row!r}"
             )
         found = {name: float(value) for name, value in row.items()}
         loss = found.pop("loss", math.nan)
@@ -82,10 +83,12 @@ def _seeded(*parts: object) -> Iterator[None]:
 def rehearse_trainer(config: TrainConfig, development: ImageSet, resume: bool) -> None:
     """Have a trainer of one's own train on random images for an epoch, and embed them.
 
-    With `resume`, and where it has a state, it trains for another one, too, and once more from its state before that.
+    With `resume` it trains for another one, too, and once more from its state before that, or, where it has none,
+    without embedding anything in between.
 
     Raises:
-        ValueError: it fails, yields no rows, embeds what is no `(N, D)` of finite numbers, or goes on otherwise.
+        ValueError: it fails, yields no rows, embeds what is no `(N, D)` of finite numbers or an image otherwise beside
+            others, or goes on otherwise.
     """
     images, device, saved = _random_images(development), torch.device("cpu"), io.BytesIO()
 
@@ -95,28 +98,42 @@ def rehearse_trainer(config: TrainConfig, development: ImageSet, resume: bool) -
         found = Evaluator(config, trainer.model, device).embed(images)
         if not found.isfinite().all():
             raise ValueError(f"{place_of(trainer.model.trainer.embed)} returned numbers that are not finite")
+        alone = Evaluator(config, trainer.model, device).embed(images.select(np.arange(OF_EACH)))
+        if not ((found[:OF_EACH] * alone).sum(1) > ALIKE).all():
+            raise ValueError(
+                f"{place_of(trainer.model.trainer.embed)} embeds an image otherwise beside other images, or by chance: "
+                "set the network to evaluate, as eval() does"
+            )
         return found
 
     try:
-        alone, resumed = (FitTrainer(config, images, 0, device) for _ in range(2))
+        alone, other = (FitTrainer(config, images, 0, device) for _ in range(2))
         first = embedded(alone, 1)
-        if config.trainer is None or not (resume and config.trainer.resumable and config.epochs > 1):
+        if not (resume and config.epochs > 1):
             return
-        torch.save(alone.state(), saved)
-        saved.seek(0)
+        if config.resumable:
+            torch.save(alone.state(), saved)
+            saved.seek(0)
         undisturbed = first, embedded(alone, 2)
-        resumed.load_state(torch.load(saved, weights_only=True))
-        again = embedded(resumed), embedded(resumed, 2)
+        if config.resumable:
+            other.load_state(torch.load(saved, weights_only=True))
+            again = embedded(other), embedded(other, 2)
+        else:
+            other.epoch(1, Seconds())
+            again = first, embedded(other, 2)
     except (ValueError, Diverged) as error:
         raise ValueError(str(error)) from error
     except Exception as error:  # of anybody's code
         raise ValueError(f"{config.trainer!r} fails on random images: {type(error).__name__}: {error}") from error
-    if not all(torch.allclose(*both, rtol=1e-3, atol=1e-4) for both in zip(undisturbed, again, strict=True)):
+    if all(torch.allclose(*both, rtol=1e-3, atol=1e-4) for both in zip(undisturbed, again, strict=True)):
+        return
+    own, each = other.model.trainer, "draw from (seed, epoch), and set to train at each epoch what embed sets otherwise"
+    if config.resumable:
         raise ValueError(
-            f"{place_of(resumed.model.trainer.load_state)}: what goes on from state() is not what an undisturbed fit "
-            "does: keep all that an epoch changes in the state, and draw from (seed, epoch); or leave both methods "
-            "out, and interrupted trainings begin anew"
+            f"{place_of(own.load_state)}: what goes on from state() is not what an undisturbed fit does: keep all that "
+            f"an epoch changes in the state, {each}; or leave both methods out, and interrupted trainings begin anew"
         )
+    raise ValueError(f"{place_of(own.fit)} trains otherwise with the same seed, or if images are embedded: {each}")
 
 
 def _random_images(like: ImageSet) -> ImageSet:

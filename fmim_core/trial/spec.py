@@ -102,6 +102,11 @@ class TrialSpec(Config):
         return self.train.epochs if self.reference is None else 0
 
     @property
+    def keeps_model(self) -> bool:
+        """True where the weights of its model are kept, once it is completed."""
+        return self.stage == "replicate" and self.train.resumable
+
+    @property
     def reads_test_set(self) -> bool:
         """True where its stage measures on the test set."""
         return self.stage not in ON_FOLDS

@@ -134,7 +134,7 @@ class Trial:
         row = None if training.done else training.run_epoch()
         if training.done:
             self._complete(training)
-        elif training.resumable and time.perf_counter() - self._saved >= self._settings.checkpoint_every_s:
+        elif self.spec.train.resumable and time.perf_counter() - self._saved >= self._settings.checkpoint_every_s:
             self._save(training)
         return row
 
@@ -191,7 +191,7 @@ class Trial:
         """Evaluate the kept model, and keep it where it is a replicate's; then the record is written."""
         model, (epoch, validation) = training.finish(), training.kept
         measured = self._measured(training, validation)
-        if self.spec.stage == "replicate" and training.resumable:
+        if self.spec.keeps_model:
             # Weights alone; of a fold ensemble named by the number of the fold's model.
             kept = {"model": dict(model.state_dict())} | ({"loss": loss} if (loss := training.loss_weights) else {})
             content = {"fingerprint": self.spec.fingerprint, "complete": True}

@@ -106,6 +106,8 @@ class Study(Config):
                 f"arm {without[0]!r}: its settings name no loss; add one, e.g. ('loss.kind', 'triplet'), or give the "
                 "study a trainer"
             )
+        if self.trainer is not None and not any(arm.trainer for arm in self.arms):
+            raise ValueError(f"study {self.name!r}: its trainer trains no arm, since each names a loss: leave one out")
         open_arms = [arm.name for arm in self.arms if arm.listed is None or arm.budget > 1]
         if not self.search and open_arms:
             raise ValueError(f"study {self.name!r} has no search, but {', '.join(open_arms)} leave a choice")

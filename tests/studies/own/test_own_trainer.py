@@ -13,6 +13,7 @@ import fmim
 from fmim.own.study_file import located, read_study_file
 from fmim.plan import Plan
 from fmim.plan.checks import check_trainings
+from fmim.runner.reuse.shared_records import read_usable, write_copy
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Record, StudyFile, read_records
 from fmim_core.trial.checkpoint import checkpoint_path
@@ -105,6 +106,8 @@ FAULTS = {
     "has half a state": ("    def load_state", "    def restore", "lacks the method load_state"),
     "yields nothing": ("while self.done < config.epochs:", "while False:", r"fit ended before epoch 1 of 3"),
     "yields no numbers": ('yield {"loss": sum(losses) / len(losses), "steps": len(losses)}', "yield 1", "by name"),
+    "returns its rows": ('yield {"loss"', 'return {"loss"', r"fit must yield, not return, .*: \[\{'loss'"),
+    "embeds by the others": ("eval()(images)", "eval()(images - images.mean(0))", "embeds an image otherwise beside"),
     "embeds other shapes": ("eval()(images)", "eval()(images)[0]", r"embed must return \(\d+, D\) .*: \(16,\)"),
     "embeds no numbers": ("eval()(images)", "eval()(images) / 0", r"line \d+: embed returned numbers that are not fin"),
     "raises": ("losses = [", "losses = {}[0] or [", r"plain_loop.py, line \d+: .*PlainLoop.* KeyError: 0"),
@@ -131,6 +134,35 @@ def test_a_fault_is_told_before_anything_starts(
     with pytest.raises(ValueError, match=message), located(tmp_path):  # noqa: PT012
         plan = plan_of(tmp_path, (old, new))
         check_trainings(plan, tiny_bank.development())
+
+
+def test_without_a_state_it_trains_the_same_whatever_chance_and_embeddings_do(tiny_bank: Bank, tmp_path: Path) -> None:
+    check_trainings(plan_of(tmp_path, *WITHOUT_STATE), tiny_bank.development())
+    drawn = ("torch.manual_seed(seed + self.done)", "torch.seed()")
+    once = (
+        ("while self.done < config.epochs:\n            self.network.train()", "while self.done < config.epochs:"),
+        ("nn.ReLU(), ", "nn.ReLU(), nn.BatchNorm1d(config.width), "),
+    )
+    for changes in ([drawn], once):
+        with pytest.raises(ValueError, match=r"fit trains otherwise with the same seed, or if images are embedded"):
+            check_trainings(plan_of(tmp_path, *WITHOUT_STATE, *changes), tiny_bank.development())
+
+
+def test_a_record_of_a_trainer_without_a_state_stands_for_an_equal_trial(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, *WITHOUT_STATE)
+    spec, out = trial_of(plan, tiny_bank, "replicate"), tmp_path / "a"
+    path = Trial(spec, RunSettings(out, "cpu")).run().path(out)
+    usable = read_usable(path, spec, on_gpu=False)
+    assert write_copy(path, usable, spec, tmp_path / "b", "a").metrics == usable.metrics
+
+
+def test_a_trainer_that_no_arm_needs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="its trainer trains no arm"):
+        plan_of(
+            tmp_path,
+            ('arms=(SEARCHED, Arm(name="as_it_was"))', "arms=(Arm(name='own', settings={'loss.kind': 'sct'}),)"),
+            ('    baseline="searched",\n', ""),
+        )
 
 
 @pytest.mark.slow

@@ -50,17 +50,12 @@ def read_usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
     out = path.parents[1]
     if record.queries_sha256 is not None:
         read_queries(queries_path(out, record.trial), record.queries_sha256)
-    if _has_weights(record):
+    if spec.keeps_model and record.status == "completed":
         weights = checkpoint_path(out, record.trial)
         content = read_checkpoint(weights, torch.device("cpu"))
         if content is None or not content["complete"] or content["fingerprint"] != record.fingerprint:
             raise ValueError(f"{weights} does not hold the weights of {record.trial}")
     return record
-
-
-def _has_weights(record: Record) -> bool:
-    """Say whether the weights of its model were kept."""
-    return record.stage == "replicate" and record.status == "completed"
 
 
 def write_copy(path: Path, record: Record, spec: TrialSpec, out: Path, folder: str | None) -> Record:
@@ -73,7 +68,7 @@ def write_copy(path: Path, record: Record, spec: TrialSpec, out: Path, folder: s
     theirs = path.parents[1]
     if record.queries_sha256 is not None:
         link_or_copy(queries_path(theirs, record.trial), queries_path(out, spec.id))
-    if _has_weights(record):
+    if spec.keeps_model and record.status == "completed":
         link_or_copy(checkpoint_path(theirs, record.trial), checkpoint_path(out, spec.id))
     taken = record.changed(
         {name: value for name, value in dict(spec.record(record.started_at)).items() if name in OF_THE_STUDY}
