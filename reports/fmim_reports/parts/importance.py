@@ -92,7 +92,7 @@ def _levels(name: str, space: Any, values: list[Any]) -> tuple[list[str], np.nda
         return [value_text(name, one) for one in space], (np.array(list(map(space.index, values))) + 0.5) / len(space)
     on, back = (np.log, np.exp) if space["scale"] == "log" else (np.asarray, np.asarray)
     low, high = on(space["low"]), on(space["high"])
-    return [f"{back(low + at * (high - low)):.2g}" for at in _middles(PARTS)], (on(values) - low) / (high - low)
+    return [f"{back(low + at * (high - low)):.3g}" for at in _middles(PARTS)], (on(values) - low) / (high - low)
 
 
 def _middles(levels: int) -> np.ndarray:
@@ -108,7 +108,7 @@ def importance_table(results: Results) -> Table:
         for one in search:
             moved = {"low": min(one.moved, default=None), "high": max(one.moved, default=None)}
             rows.append(row | moved | {"name": one.label, "alone": one.share, "rule": one is search[0]})
-        rows.append(row | {"name": "only together", "alone": 1 - sum(one.share for one in search)})
+        rows.append(row | {"name": "only together", "alone": max(0.0, 1 - sum(one.share for one in search))})
     columns = [
         ARM,
         Column("n", "Configurations", "count"),

@@ -49,7 +49,7 @@ def test_of_a_range_and_of_one_fold(tmp_path: Path) -> None:
     results = read_results(out)
     assert {row["low"] for row in rows(importance_table(results))} == {""}
     values = [row["value"] for row in rows(marginals_table(results)) if row["name"] == "K_Δ"]
-    assert values == [f"{10 ** (part / 10 + 0.05):.2g}" for part in range(10)]
+    assert values == [f"{10 ** (part / 10 + 0.05):.3g}" for part in range(10)]
 
 
 def _in_a_range(arm: dict[str, Any]) -> dict[str, Any]:

@@ -50,3 +50,5 @@ def test_noise_is_known_by_r_squared_and_equal_scores_say_nothing() -> None:
     assert noise.r_squared < 0 < 0.8 < signal.r_squared
     assert signal.shares[0] < 0.05 < 0.8 < signal.shares[1]
     assert importance(points, np.full(16, 0.5), (10, 10)) is None
+    near_an_end = 0.04 * points
+    assert importance(near_an_end, near_an_end[:, 1], (10, 10)) is None  # every split is beyond the first part
