@@ -130,7 +130,8 @@ def differences_table(found: Sequence[StudyDifference]) -> Table:
         "The later study’s arm minus that of A, on the test set. Where the data and the seeds agree, it is paired by "
         "seed, and by query where queries are known. Where the data agree and seeds do not, it is not paired (Welch), "
         "and its interval is over seeds on this test set. On another test set, or by another metric, there is no "
-        "difference. Holm corrects all differences that are shown, and by themselves all equivalences."
+        "difference. Holm corrects all differences that are shown, and by themselves all equivalences; nothing "
+        "corrects them for looks (--until-decided)."
     )
     return Table(
         "differences", "Differences to A", text, columns, rows, empty="No two arms of A and another are alike."

@@ -32,7 +32,8 @@ METHOD = (
     "it is in one field. The mean is over all combinations of their values, if effects of fields add up: a mixed model "
     "with a random effect of each value of each field, estimated by moments (fmim_reports/stats/settings.py). Its t "
     "interval takes the values as drawn from others like them, and is long with few. It covers other subjects where "
-    "the cohort or the data was varied. p values are corrected by Holm: within each setting, and over the means."
+    "the cohort or the data was varied. p values are corrected by Holm: within each setting, and over the means, which "
+    "are not corrected for looks (--until-decided)."
 )
 SETTINGS = (
     (studies_table, "Each setting with its report lies in a folder of its own."),

@@ -29,7 +29,10 @@ The selection comes first, and what takes its winners last, so that whatever the
 TAKES_WINNERS = "baselines"
 
 
-@takes_options("out", "cohort", "search_splits", "selected", "studies", "fresh", study=SELECTION)
+DECIDE = ("until_decided", "max_seeds")  # not all of its studies compare arms
+
+
+@takes_options("out", "cohort", "search_splits", *DECIDE, "selected", "studies", "fresh", study=SELECTION)
 def paper(
     each: Options,
     out: Annotated[Path, typer.Option(help="The folder of the paper, with a folder for each study.")] = Path(

@@ -14,18 +14,19 @@ def resumed_plan(plan: Plan, folder: Path) -> Plan:
     """Return the plan from the look that the study in the folder has got to.
 
     Raises:
-        ValueError: the study was begun with other looks, or none are asked for any more.
+        ValueError: the study was begun with other looks, or with none.
     """
     study = read_study(folder)
-    if study is None or not (study.looks or plan.looks):
+    if study is None:
         return plan
-    if plan.looks is None:
-        raise ValueError(f"{folder} was begun with --until-decided: give it again, another --out, or --fresh")
-    try:
-        return replace(plan, looks=plan.looks.resumed(study))
-    except ValueError as error:
-        what = "which would no longer be honest: give the --replicates and --max-seeds it was begun with, or --fresh"
-        raise ValueError(f"{folder}: {error}, {what}") from error
+    asked = list(plan.looks.seeds) if plan.looks else []
+    if study.looks != asked:
+        begun, given = (f"looks at {one} seeds" if one else "a fixed number of seeds" for one in (study.looks, asked))
+        raise ValueError(
+            f"{folder} was begun with {begun}; {given} would not be honest once results are known: give "
+            "--until-decided, --replicates and --max-seeds as it was begun with, another --out, or --fresh"
+        )
+    return replace(plan, looks=plan.looks.resumed(study)) if plan.looks else plan
 
 
 def plan_after_look(plan: Plan, folder: Path, note: Callable[[str], None]) -> Plan | None:

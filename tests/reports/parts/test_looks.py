@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.difference import Difference, corrected
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
-from fmim_reports.stats import Uncertainty
+from fmim_reports.stats import UNKNOWN, Uncertainty
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, set_differences
 
@@ -55,6 +56,16 @@ def test_the_p_value_is_the_least_over_looks_each_by_its_share_of_the_seeds() ->
     assert found.p_within(alone.smallest_margin or 0.0) == pytest.approx(0.05, abs=1e-9)
 
 
+def test_a_look_with_the_other_sign_shows_nothing() -> None:
+    values = np.concatenate(
+        [np.random.default_rng(1).normal(0.01, 1e-4, 10), np.random.default_rng(2).normal(-0.1, 1, 5)]
+    )
+    found = at_looks(values)
+    assert (at_looks(values[:10]).p or 1.0) < 1e-9
+    assert (found.value or 0.0) < 0
+    assert found.p == pytest.approx(min(1.0, stats.ttest_1samp(values, 0.0).pvalue / (5 / 30)))
+
+
 @pytest.mark.parametrize("true", [0.0, MARGIN])
 def test_all_looks_together_show_what_is_not_there_in_at_most_5_percent_of_studies(true: float) -> None:
     """Four comparisons that share half of their variance, and stop once all are decided: 400 studies of each null."""
@@ -87,3 +98,9 @@ def test_a_report_tests_by_all_looks_and_says_what_they_saved(tmp_path: Path) ->
     assert found.differs
     (said,) = [one for one in verdict_of_comparisons(results).cautions if "looks at 3, 5, 7 seeds" in one]
     assert "it ended 2 seeds before the last look, with 5" in said
+    edit(out / "study.json", looks=[3, 5])
+    (said,) = [one for one in verdict_of_comparisons(read_results(out)).cautions if "looks at 3, 5 seeds" in one]
+    assert "it ended at the last look, with 5" in said
+    alone = replace(found, seeds=UNKNOWN, crossed=None, earlier=(), p_holm=None)
+    assert not replace(alone, p_equivalence_holm=None).undecided
+    assert replace(alone, p_equivalence_holm=None, paired=replace(found.paired, n=1)).undecided

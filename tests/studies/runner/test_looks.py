@@ -67,6 +67,12 @@ def test_an_undecided_comparison_gets_seeds_until_the_last_look_and_goes_on_wher
     looked = [execution.trials for execution in study_in(setup.folder).executions]
     assert looked[2:] == [0, 3]  # nothing at the look it had got to, then a seed of each arm and of a reference
     assert {arm.name: arm.replicates for arm in study_in(setup.folder).arms} == {A: 4, B: 4}
+    written = study_in(setup.folder)
+    claimed = written.model_copy(update={"comparisons": [], "claims": written.comparisons})
+    assert Looks((2, 3, 4)).resumed(claimed).now == 4
     for other in (None, Looks((2, 5))):
         with pytest.raises(ValueError, match="--fresh"):
             run_here(replace(plan, looks=other), setup)
+    written.model_copy(update={"looks": []}).write(study_path(setup.folder))
+    with pytest.raises(ValueError, match="begun with a fixed number of seeds"):
+        run_here(plan, setup)

@@ -31,8 +31,10 @@ def _looks_note(results: Results) -> str:
         return ""
     found = comparisons(results)
     seeds = max(one.planned for one in found)
-    open_yet = seeds < looks[-1] and any(one.undecided for one in found)
-    ended = "so far there are" if open_yet else f"it ended {looks[-1] - seeds} seeds before the last look, with"
+    missing = any(trial.status == "missing" for trial in results.trials if trial.stage == "replicate")
+    saved = looks[-1] - seeds
+    ended = f"it ended {saved} seeds before the last look, with" if saved else "it ended at the last look, with"
+    ended = "so far there are" if missing or (saved and any(one.undecided for one in found)) else ended
     return (
         "Seeds of compared arms are added until every comparison is decided, with looks at "
         f"{', '.join(map(str, looks))} seeds, fixed beforehand: {ended} {seeds}. Each look's p values are divided by "

@@ -91,6 +91,12 @@ class Comparison(Difference):
         return "; ".join(dict.fromkeys(filter(None, notes)))
 
     @property
+    def undecided(self) -> bool:
+        """Say if more seeds might show something, also where they would give the first two pairs of both arms."""
+        few = self.paired.n < 2 and self.a.test.values and self.b.test.values
+        return super().undecided or (self._may_show and self.tested and bool(few))
+
+    @property
     def variances(self) -> Variances | None:
         """Return what makes the difference vary; None where it is not known."""
         if self.crossed is not None:

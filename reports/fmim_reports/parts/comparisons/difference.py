@@ -67,8 +67,8 @@ class Difference:
 
     @property
     def p(self) -> float | None:
-        """Return the p value of no difference, over all looks; None where it is not tested."""
-        return self._over_looks(lambda value, found: found.p(value))
+        """Return the p value of no difference, over all looks with its sign; None where it is not tested."""
+        return self._over_looks(lambda value, found: found.p(value) if value * (self.value or 0.0) >= 0 else None)
 
     @property
     def p_equivalence(self) -> float | None:
