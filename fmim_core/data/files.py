@@ -29,7 +29,9 @@ def other_than_file(path: str | Path) -> str | None:
 def files_below(
     root: Path, depth: int | None = None, closed: Callable[[OSError], object] | None = None
 ) -> Iterator[str]:
-    """Yield the files in `root` and below, relative to it, but for hidden ones; links are followed, no folder twice.
+    """Yield the files in `root` and below, relative to it, in order; links are followed, no folder twice.
+
+    Hidden files and folders and those of studies are left out.
 
     Args:
         depth: of the folders that are looked into. closed: is told of each folder that cannot be opened.
@@ -39,9 +41,10 @@ def files_below(
         inside = os.path.relpath(folder, root).replace(os.sep, "/")
         parts = [] if inside == "." else inside.split("/")
         real = os.path.realpath(folder)
-        if real in seen or (depth is not None and len(parts) > depth):  # a link that leads back up, perhaps
+        # A folder that was seen: a link that leads back up, perhaps.
+        if real in seen or "study.json" in names or (depth is not None and len(parts) > depth):
             below.clear()
             continue
         seen.add(real)
         below[:] = sorted(name for name in below if not name.startswith("."))
-        yield from ("/".join((*parts, name)) for name in names if not name.startswith("."))
+        yield from ("/".join((*parts, name)) for name in sorted(names) if not name.startswith("."))

@@ -66,14 +66,10 @@ def roles_of(index: pd.DataFrame) -> np.ndarray:
 
 
 def mixed_roles(index: pd.DataFrame) -> list[str]:
-    """Count the images of each role where a split has `both` beside gallery or query, which no search can honour."""
-    found = []
-    for _, part in index.groupby("split"):
-        roles = Counter(filter(None, roles_of(part).tolist()))
-        found += (
-            [f"{count} {role}" for role, count in sorted(roles.items())] if BOTH in roles and len(roles) > 1 else []
-        )
-    return found
+    """Name each split that has `both` beside gallery or query, which no search can honour, with its images by role."""
+    counts = {split: Counter(filter(None, roles_of(part).tolist())) for split, part in index.groupby("split")}
+    mixed = {split: sorted(roles.items()) for split, roles in counts.items() if BOTH in roles and len(roles) > 1}
+    return [f"{split!s}: {', '.join(f'{count} {role}' for role, count in roles)}" for split, roles in mixed.items()]
 
 
 def is_gallery(roles: np.ndarray) -> np.ndarray:

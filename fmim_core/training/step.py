@@ -166,7 +166,7 @@ class TrainingStep:
         return [{"params": found, "lr": config.learning_rate * f} for f, found in by_factor.items() if found]
 
 
-IMAGES, CLASSES = 8, 4
+IMAGES, CLASSES, REHEARSED = 8, 4, 64
 
 
 def rehearse_model(model: Backbone, image_size: int) -> None:
@@ -195,12 +195,13 @@ def rehearse_model(model: Backbone, image_size: int) -> None:
 
 
 def rehearse_augmentation(augmentation: Augmentation, shape: tuple[int, ...]) -> None:
-    """Augment two images of that shape, `(H, W)` or `(H, W, 3)`.
+    """Augment images of that shape, `(H, W)` or `(H, W, 3)`: so many that what has a chance is done and left.
 
     Raises:
         ValueError: it cannot be done, or gives another size than `crop`, or other channels.
     """
-    images = torch.zeros((2, *shape), dtype=torch.uint8)
+    number = REHEARSED if augmentation.on_host else 2  # only those draw for each image by itself
+    images = torch.zeros((number, *shape), dtype=torch.uint8)
     try:
         found, wanted = augmentation.train(images, Generator()).shape, augmentation.test(images).shape
         if found != wanted:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import pandas as pd
 
+from fmim_core.data.files import files_below
 from fmim_core.data.images.limits import ImageProblem
 from fmim_core.data.images.reading import appearance
 from fmim_core.data.source import Progress
@@ -71,27 +71,17 @@ def check_images(
 
 
 def unnamed_images(root: Path, named: Iterable[str | None], findings: Findings) -> None:
-    """Warn of the image files below `root` that are not `named` (relative to it); note where the search stopped.
-
-    Hidden folders and the folders of studies are left out.
-    """
-    files, known = list(islice(_files(root), MAX_FILES + 1)), set(named)
+    """Warn of the image files below `root` that are not `named` (relative to it); note where the search stopped."""
+    files, known = list(islice(files_below(root), MAX_FILES + 1)), set(named)
     if len(files) > MAX_FILES:
         findings.note(f"folders with over {MAX_FILES} files: not all were looked for in the table", [str(root)])
-    found = [path.relative_to(root).as_posix() for path in files[:MAX_FILES] if path.suffix.lower() in SUFFIXES]
-    findings.warning("image files that the table does not name", [name for name in found if name not in known])
+    unnamed = [path for path in files[:MAX_FILES] if PurePath(path).suffix.lower() in SUFFIXES and path not in known]
+    findings.warning("image files that the table does not name", unnamed)
 
 
 def image_files(root: Path) -> list[Path]:
-    """Return the files below `root` that are called like images, in order, but for hidden folders and studies'."""
-    return [path for path in _files(root) if path.suffix.lower() in SUFFIXES]
-
-
-def _files(root: Path) -> Iterator[Path]:
-    for folder, folders, files in os.walk(root):
-        folders[:] = [] if "study.json" in files else sorted(name for name in folders if not name.startswith("."))
-        if "study.json" not in files:
-            yield from (Path(folder, name) for name in sorted(files))
+    """Return the files below `root` that are called like images, in order; as `files_below` finds them."""
+    return [root / path for path in files_below(root) if PurePath(path).suffix.lower() in SUFFIXES]
 
 
 def _digest(image: np.ndarray) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ SIDE_WORDS = {"": "", "L": "left", "R": "right"}
 
 @dataclass(frozen=True)
 class Tile:
-    """A grey image that `read` gives, if any, the lines below it, and the colour of a frame around it, if any."""
+    """An image that `read` gives, if any, the lines below it, and the colour of a frame around it, if any."""
 
     read: Callable[[], np.ndarray] | None
     text: Sequence[Text]
@@ -146,15 +147,20 @@ def contact_rows(
 
 
 def _row(subject: str, side: str, part: pd.DataFrame, read: Callable[[int], np.ndarray], mirrored: bool) -> Row:
-    """Return the visits in their order, each by its first image; of more than fit, the first, last, some between."""
-    visits = list(part.groupby("months", dropna=False, sort=True))
+    """Return the visits in their order, each by its first image; of more than fit, the first, last, some between.
+
+    Where no visit has a month, its images are shown instead.
+    """
+    dated = part["months"].notna().any()
+    visits = [images for _, images in part.groupby("months" if dated else part.index, dropna=False, sort=True)]
     shown = np.unique(np.linspace(0, len(visits) - 1, min(SHEET_VISITS, len(visits))).round().astype(int))
     tiles = []
-    for months, images in (visits[position] for position in shown):
-        text = visit_name(float(str(months))) + (f" (1 of {len(images)})" if len(images) > 1 else "")
+    for images in (visits[position] for position in shown):
+        text = visit_name(images["months"].iloc[0]) if dated else PurePath(images["image"].iloc[0]).stem
+        text += f" (1 of {len(images)})" if len(images) > 1 else ""
         tiles.append(Tile(partial(read, int(images.index[0])), [(text, QUIET)]))
     label = SIDE_WORDS[side] + (" (mirrored)" if mirrored and side == "R" else "")
-    more = [f"{len(shown)} of {len(visits)} visits"] if len(visits) > len(shown) else []
+    more = [f"{len(shown)} of {len(visits)} {'visits' if dated else 'images'}"] if len(visits) > len(shown) else []
     return Row(Tile(None, [(subject, INK), *((text, QUIET) for text in (label, *more))]), tiles)
 
 

@@ -20,6 +20,7 @@ from fmim_core.data.tables.formats import read_content
 from fmim_core.data.tables.reading import read_lines
 
 COUNTS = ("train classes", "train images", "test classes", "test images", "test queries", "test gallery")
+SIDES = {"train", "training", "test", "testing", "val", "valid", "validation", "dev"}  # as others call folders
 IMAGENET = {"augmentation.mean": 0.449, "augmentation.std": 0.226}  # means over its colours
 
 
@@ -97,7 +98,11 @@ class ClassFolders(ClassSet):
 
     def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
         found = {path: path.relative_to(root).parts[:-1] for path in image_files(root)}
-        at = int({parts[0] for parts in found.values() if parts} == {"train", "test"})  # of the class, in the path
+        outer = {parts[0] for parts in found.values() if parts}
+        at = int(outer == {"train", "test"})  # of the class, in the path
+        if outer and not at and (outer >= {"train", "test"} or {name.lower() for name in outer} <= SIDES):
+            said = f"{', '.join(sorted(outer))} beside each other may be classes or sides of the split"
+            raise ValueError(f"{said}: give train/CLASS/… and test/CLASS/… alone, or CLASS/…")
         found = {path: parts for path, parts in found.items() if len(parts) > at}
         if not found:
             raise ValueError("there is no image in CLASS/…, or in train/CLASS/… and test/CLASS/…")
@@ -118,8 +123,9 @@ class CUB200(ClassSet):
 
     def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
         paths, classes = map(_rows, lists)
-        for (_, path), (_, number) in zip(paths, classes, strict=True):
-            yield ClassImage(lists[0].parent / "images" / path, path.partition("/")[0], _half(number, 100))
+        numbers = dict(classes)
+        for image, path in paths:
+            yield ClassImage(lists[0].parent / "images" / path, path.partition("/")[0], _half(numbers[image], 100))
 
 
 @DATA_SETS.register
@@ -137,7 +143,11 @@ class Cars196(ClassSet):
     def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
         from scipy.io import loadmat
 
-        for row in loadmat(lists[0], squeeze_me=True)["annotations"]:
+        try:
+            rows = loadmat(lists[0], squeeze_me=True)["annotations"]
+        except Exception as error:  # of damaged bytes
+            raise ValueError(f"{lists[0].name} cannot be read: {error}") from error
+        for row in rows:
             yield ClassImage(root / str(row["relative_im_path"]), str(row["class"]), _half(row["class"], 98))
 
 

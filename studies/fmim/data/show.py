@@ -35,9 +35,8 @@ def as_json(listing: Listing) -> str:
     """Return the description as JSON; of each finding the first places."""
     about = listing.description
     content = {
-        **{
-            name: getattr(about, name) for name in ("name", "kind", "release", "files", "about", "interval", "channels")
-        },
+        **{name: getattr(about, name) for name in ("name", "kind", "release", "files", "about", "interval")},
+        "channels": None if listing.metadata_only else about.channels,  # no image was looked at
         "splits": {
             split: asdict(counts) for split, counts in describe(listing.index, INTERVALS[about.interval]).items()
         },
@@ -86,18 +85,21 @@ def _beside(published: dict[str, int], splits: dict[str, Counts]) -> TextTable:
 
 
 def _overview(splits: dict[str, Counts]) -> TextTable:
-    numbers, rows = ("images", "subjects", "% male", "images with disease"), []
-    for split, counts in splits.items():
-        male = "unknown" if counts.male_percent is None else f"{counts.male_percent:.1f}"
-        diseased = "unknown" if counts.with_disease is None else f"{counts.with_disease:,}"
-        partly = male + _of(counts.sex_known, counts.images), diseased + _of(counts.disease_known, counts.images)
-        rows.append((split, f"{counts.images:,}", f"{counts.subjects:,}", *partly))
-    return TextTable(("split", *numbers), rows, frozenset(numbers))
+    """Return the counts of each split, but for a column of which nothing is known."""
+    columns: dict[str, list[str]] = {
+        "split": list(splits),
+        "images": [f"{counts.images:,}" for counts in splits.values()],
+        "subjects": [f"{counts.subjects:,}" for counts in splits.values()],
+        "% male": [_known(c.male_percent, ".1f", c.sex_known, c.images) for c in splits.values()],
+        "images with disease": [_known(c.with_disease, ",", c.disease_known, c.images) for c in splits.values()],
+    }
+    shown = {name: cells for name, cells in columns.items() if set(cells) != {"unknown"}}
+    return TextTable(tuple(shown), list(zip(*shown.values(), strict=True)), frozenset(shown) - {"split"})
 
 
-def _of(known: int, images: int) -> str:
-    """Say how many images a value is of, where it is some of them only."""
-    return f" (of {known:,})" if 0 < known < images else ""
+def _known(value: float | None, form: str, known: int, images: int) -> str:
+    """Write a number, and of how many images it is where that is some of them only."""
+    return "unknown" if value is None else f"{value:{form}}" + (f" (of {known:,})" if known < images else "")
 
 
 def _times(splits: dict[str, Counts]) -> list[int]:

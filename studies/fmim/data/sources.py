@@ -40,7 +40,8 @@ def check_data(data: str, root: Path | None) -> None:
     if os.path.lexists(path):
         what = "a folder" if path.is_dir() else "a pipe or a device, which cannot be read twice"
         raise ValueError(
-            f"--data {path} is {what}: give the path of a manifest (a CSV file), or one of {', '.join(known)}"
+            f"--data {path} is {what}: give the path of a manifest (a CSV file), or one of {', '.join(known)}, "
+            "those in files with the folder as --data-root"
         )
     if path.suffix or len(path.parts) > 1:
         raise ValueError(f"no such file: {path}{did_you_mean_path(path)}")

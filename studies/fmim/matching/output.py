@@ -131,7 +131,7 @@ def _beside(ranking: Ranking, number: int, shown: int) -> list[Text]:
     name = Path(query.about["image"].iloc[number]).stem
     lines = [(text, QUIET) for text in (name, *(_about(query, number) if query.known else ()))]
     if ranking.known:
-        known = "no image of this person" if first is None else f"first match: rank {first:,}"
+        known = "no match in the gallery" if first is None else f"first match: rank {first:,}"
         lines.append((known, MATCH if first is not None and first <= shown else INK))
     return lines
 
@@ -153,11 +153,11 @@ def _first_matches(ranking: Ranking) -> str:
     """Say how well it went, in the words of a report."""
     ranks = [rank for rank in ranking.first_matches if rank is not None]
     without = len(ranking.query) - len(ranks)
-    left_out = f"; {without:,} of somebody who is not in the gallery" if without else ""
+    left_out = f"; {without:,} without a match in the gallery" if without else ""
     if not ranks:
-        return f"none of {without:,} queries is of somebody in the gallery"
+        return f"none of {without:,} queries has a match in the gallery"
     at_once = sum(rank == 1 for rank in ranks)
     return (
-        f"the person is found first for {at_once:,} of {len(ranks):,} queries ({at_once / len(ranks):.1%}), at a "
+        f"a match is found first for {at_once:,} of {len(ranks):,} queries ({at_once / len(ranks):.1%}), at a "
         f"median rank of {median(ranks):g} among {len(ranking.gallery):,} images{left_out}"
     )

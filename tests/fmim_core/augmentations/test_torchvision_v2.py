@@ -85,7 +85,7 @@ def test_every_transform_of_the_installed_version_works(name: str, shape: tuple[
     fields = [{"name": name, "params": NEEDED.get(name, {})}, {"name": "RandomCrop", "params": {"pad_if_needed": True}}]
     made = augmentation(fields)
     if name == "Grayscale" and len(shape) == 3:
-        with pytest.raises(ValueError, match=r"\(28, 28, 3\): it makes \(2, 1, 24, 24\) instead of \(2, 3, 24, 24\)"):
+        with pytest.raises(ValueError, match=r"\(28, 28, 3\): it makes \(64, 1, 24, 24\) instead of \(64, 3, 24, 24\)"):
             rehearse_augmentation(made, shape)
         return
     rehearse_augmentation(made, shape)
@@ -136,8 +136,11 @@ def test_what_is_refused(transforms: Any, message: str) -> None:
 
 
 def test_transforms_that_lead_to_another_size_are_refused_before_anything_runs() -> None:
-    with pytest.raises(ValueError, match=r"it makes \(2, 1, 28, 28\) instead of \(2, 1, 24, 24\): end with"):
+    with pytest.raises(ValueError, match=r"it makes \(64, 1, 28, 28\) instead of \(64, 1, 24, 24\): end with"):
         rehearse_augmentation(augmentation([{"name": "RandomHorizontalFlip"}]), (28, 28))
+    for chance in (0.1, 0.9):  # most images, or few, keep their size
+        with pytest.raises(ValueError, match="equal size"):
+            rehearse_augmentation(augmentation([{"name": "RandomCrop", "chance": chance}]), (28, 28))
     with pytest.raises(ValueError, match=r"cannot be done on images .*: Required crop size .* is larger"):
         rehearse_augmentation(augmentation([{"name": "RandomCrop"}]), (20, 20))
     with pytest.raises(ValueError, match=r"cannot be done on images .*: hue"):

@@ -121,6 +121,48 @@ def test_class_folders_are_split_by_their_names_or_into_halves(tmp_path: Path) -
     assert (len(halves), len(sides), set(sides["role"])) == (10, 10, {"both"})
 
 
+@pytest.mark.parametrize(
+    ("folders", "refused"),
+    [
+        (("train", "val", "test"), True),
+        (("train", "test", "more"), True),
+        (("Train", "Val"), True),
+        (("train", "bus", "car"), False),
+    ],
+)
+def test_folders_of_other_sides_are_no_classes(folders: tuple[str, ...], refused: bool, tmp_path: Path) -> None:
+    for class_, name in enumerate(folders):
+        for number in range(2):
+            save_thing(tmp_path / name / "ant" / f"{number}.png", class_, number)
+    if refused:
+        with pytest.raises(ValueError, match="beside each other may be classes or sides of the split"):
+            listed("class_folders", tmp_path)
+    else:
+        assert set(listed("class_folders", tmp_path).index["subject"]) == {"train", "bus", "car"}
+
+
+def test_classes_behind_links_are_read_and_hidden_copies_are_not(tmp_path: Path) -> None:
+    for class_, name in enumerate(("a", "b", "c", "d")):
+        save_thing(tmp_path / "elsewhere" / name / "0.png", class_, 0)
+    root = tmp_path / "classes"
+    root.mkdir()
+    for path in (tmp_path / "elsewhere").iterdir():
+        (root / path.name).symlink_to(path)
+    (root / "a" / "up").symlink_to(root)
+    (tmp_path / "elsewhere" / "a" / "._0.png").write_bytes(b"of a Mac")
+    found = listed("class_folders", root)
+    assert sorted(found.index["image"]) == ["a/0.png", "b/0.png", "c/0.png", "d/0.png"]
+    assert (found.read(0).shape, len(found.rows())) == ((SIDE, SIDE, 3), 4)
+
+
+def test_labels_of_cub_are_found_by_the_number_of_the_image(tmp_path: Path) -> None:
+    cub(tmp_path)
+    before = listed("cub200", tmp_path).index
+    labels = tmp_path / "CUB_200_2011" / "image_class_labels.txt"
+    labels.write_text("".join(reversed(labels.read_text().splitlines(keepends=True))))
+    assert listed("cub200", tmp_path).index.equals(before)
+
+
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"as CUB-200-2011 .*: there is no images\.txt"):
         listed("cub200", tmp_path)
@@ -148,4 +190,9 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         listed("inshop", tmp_path)
     (tmp_path / "cars_annos.mat").write_bytes(b"none" * 99)
     with pytest.raises(ValueError, match=r"as Cars-196 .*Unknown mat file type"):
+        listed("cars196", tmp_path)
+    cars(tmp_path)
+    whole = (tmp_path / "cars_annos.mat").read_bytes()
+    (tmp_path / "cars_annos.mat").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"as Cars-196 .*cars_annos\.mat cannot be read"):
         listed("cars196", tmp_path)

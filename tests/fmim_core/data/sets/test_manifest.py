@@ -241,7 +241,7 @@ def test_counts_say_what_is_evaluated(tmp_path: Path) -> None:
         ("image,subject,role,split", [*SAME_SET, "e.png,e,probe,test"],
          r"roles other than gallery, query, both, blank \(1\): line 9 'probe'"),
         ("image,subject,role,split", [*SAME_SET, "e.png,d,query,test"],
-         r"roles both beside gallery or query: .* \(2\): 2 both, 1 query"),
+         r"roles both beside gallery or query: .* \(1\): test: 2 both, 1 query"),
         ("image,subject,role,split", [*SAME_SET[:4], "e.png,e,both,test"],
          "no subject in test has two images of the role both, so retrieval cannot be scored"),
         ("image,subject,role,months,split", [*TWO_SETS[:4], "e.png,e,query,0,test", "f.png,f,gallery,0,test"],
