@@ -63,8 +63,9 @@ class LibraryLoss(LossModule):
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
         weights = next(self.loss.parameters(), batch.embeddings)
         embeddings, classes = batch.embeddings.to(weights.dtype), batch.classes
-        for buffer in self.loss.buffers():
-            buffer.detach_()  # from the batch before
+        for module in self.loss.modules():
+            for name, value in module.named_buffers(recurse=False):
+                setattr(module, name, value.detach())  # from the batch before
         with scoped_torch_seed("loss", *classes.tolist(), device=embeddings.device):
             if self._miner is None:
                 return no_triplets(self.loss(embeddings, classes))

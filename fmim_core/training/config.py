@@ -169,17 +169,17 @@ class TrainConfig(Config):
 
     @model_validator(mode="after")
     def _the_step_can_be_captured(self) -> Self:
-        waiting = {"loss": self.loss.waits_for_device, "augmentation": self.augmentation.on_host}
-        part = next((part for part, waits in waiting.items() if waits), None)
+        hindering = {
+            "loss": self.loss.waits_for_device,
+            "augmentation": self.augmentation.on_host,
+            "optimizer": not self.optimizer.capturable,
+            "lr_schedule": self.lr_schedule != ConstantRate(),
+            "freeze_backbone_epochs": self.freeze_backbone_epochs > 0,
+        }
+        part = next((part for part, hinders in hindering.items() if hinders), None)
         if self.compile == "cudagraphs" and part:
             raise ValueError(
-                f"compile = 'cudagraphs' cannot work with the {part} {getattr(self, part).kind!r}: its step waits for "
-                "the GPU, so that it cannot be one graph; use 'default' or 'none'"
-            )
-        same = self.lr_schedule == ConstantRate() and not self.freeze_backbone_epochs
-        if self.compile == "cudagraphs" and not (self.optimizer.capturable and same):
-            raise ValueError(
-                "compile = 'cudagraphs' replays one step as it is: it needs the optimizer 'adam', a learning rate that "
-                "stays, without warm-up, and no frozen epochs; use 'default' or 'none'"
+                f"compile = 'cudagraphs' cannot work with {part} = {getattr(self, part)!r}: a graph is one step, which "
+                "neither waits for the GPU nor changes; use 'default' or 'none'"
             )
         return self

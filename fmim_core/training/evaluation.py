@@ -87,11 +87,6 @@ class Evaluator:
         """Train one epoch, and return its row of the history."""
         raise NotImplementedError
 
-    @property
-    def loss_weights(self) -> dict[str, Any]:
-        """The state of the loss after the last epoch, where it has any and one network is trained."""
-        return {}
-
     def finish(self) -> nn.Module:
         """Return the kept model after the last epoch; the training's own model becomes the kept one."""
         return self.model

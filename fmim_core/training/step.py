@@ -52,8 +52,9 @@ class TrainingStep:
         captured = config.compile == "cudagraphs"
         self._head = config.model.head(self.model) if config.has_a_head else nn.Module()
         of_head = set(self._head.parameters())
-        self._backbone = [weights for weights in self.model.parameters() if weights not in of_head]
-        self.optimizer = config.optimizer.build(self._groups(), config.weight_decay, captured)
+        backbone = [weights for weights in self.model.parameters() if weights not in of_head]
+        self._learning = [weights for weights in backbone if weights.requires_grad]  # a network's own may be frozen
+        self.optimizer = config.optimizer.build(self._groups(backbone), config.weight_decay, captured)
         self._lr_schedule = config.lr_schedule.build(self.optimizer, config.epochs, sampler.batches_per_epoch)
         self.learning_rate: float | None = None  # in the epoch's first step, of the backbone; None where it stays
         self.schedule = config.margins.build()
@@ -77,7 +78,7 @@ class TrainingStep:
         self.generator.manual_seed(derive_seed(self._seed, "augment", epoch))
         self.schedule.margins = self.schedule.margins.held_in(*self._margins)
         frozen = epoch <= self._config.freeze_backbone_epochs
-        for weights in self._backbone:
+        for weights in self._learning:
             weights.requires_grad_(not frozen)
         self.model.train(not frozen)
         self._head.train()
@@ -157,10 +158,10 @@ class TrainingStep:
         if self._lr_schedule is not None:
             self._lr_schedule.load_state_dict(state["lr_schedule"])
 
-    def _groups(self) -> list[dict[str, Any]]:
+    def _groups(self, backbone: list[nn.Parameter]) -> list[dict[str, Any]]:
         """Return what is trained, in a group for each learning rate."""
         config, by_factor = self._config, defaultdict[float, list[Tensor]](list)
-        by_factor[config.backbone_lr_factor] += self._backbone
+        by_factor[config.backbone_lr_factor] += backbone
         by_factor[config.head_lr_factor] += self._head.parameters()
         by_factor[config.loss_lr_factor] += self.loss.parameters()
         return [{"params": found, "lr": config.learning_rate * f} for f, found in by_factor.items() if found]
@@ -238,7 +239,7 @@ def rehearse_loss(config: TrainConfig) -> None:
 
 
 def rehearse_optimizer(config: TrainConfig) -> None:
-    """Take a step an epoch with a few weights, as the optimizer and the learning-rate schedule say.
+    """Take all steps of the learning-rate schedule, and as many of the optimizer, with a few weights.
 
     Raises:
         ValueError: torch refuses a setting; or the last layer, which is to learn in another way, is not known.
@@ -256,8 +257,9 @@ def rehearse_optimizer(config: TrainConfig) -> None:
         optimizer = config.optimizer.build(groups, config.weight_decay, captured=False)
         optimizer.step()
         what = f"the learning-rate schedule {config.lr_schedule!r}"
-        if schedule := config.lr_schedule.build(optimizer, config.epochs, 1):
-            for _ in range(config.epochs):
+        batches = (config.batches.per_epoch or 7) if config.lr_schedule.by_batch else 1  # 7: the folds decide that
+        if schedule := config.lr_schedule.build(optimizer, config.epochs, batches):
+            for _ in range(config.epochs * batches):
                 optimizer.step()
                 schedule.step()
     except Exception as error:  # of anybody's code

@@ -133,10 +133,6 @@ class Training(Evaluator):
     def kept(self) -> tuple[int, dict[str, float] | None]:
         return (len(self.history), None) if self._kept is None else (self._kept["epoch"], self._kept["validation"])
 
-    @property
-    def loss_weights(self) -> dict[str, Any]:
-        return dict(self._trainer.state().get("loss", {}))
-
     def finish(self) -> nn.Module:
         if self._kept is not None and self._kept["weights"] is not None:
             self.model.load_state_dict(self._kept["weights"])

@@ -192,8 +192,9 @@ class Trial:
         model, (epoch, validation) = training.finish(), training.kept
         measured = self._measured(training, validation)
         if self.spec.keeps_model:
-            # Weights alone; of a fold ensemble named by the number of the fold's model.
-            kept = {"model": dict(model.state_dict())} | ({"loss": loss} if (loss := training.loss_weights) else {})
+            # Weights alone; of a fold ensemble named by the number of the fold's model, and not those of its losses.
+            loss = training.state().get("loss")
+            kept = {"model": dict(model.state_dict())} | ({"loss": dict(loss)} if loss else {})
             content = {"fingerprint": self.spec.fingerprint, "complete": True}
             write_checkpoint(self._checkpoint, content | tree_map_only(torch.Tensor, torch.Tensor.cpu, kept))
         else:  # what it would have resumed from has served its purpose

@@ -108,10 +108,6 @@ class Arm(Config):
         )
         return self.model_copy(update={"space": Space(choices=choices), "searcher": Grid()})
 
-    def trained_by(self, kind: Assignment) -> Arm:
-        """Return this arm with a trainer of one's own."""
-        return self.model_copy(update={"settings": (kind, *self.settings)})
-
     @property
     def loss_kind(self) -> str:
         """Its loss, as configurations name it; or its trainer of one's own; blank where it names neither."""

@@ -85,13 +85,19 @@ class Study(Config):
     @model_validator(mode="before")
     @classmethod
     def _arms_without_a_loss_are_its_trainers(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping) or given.get("trainer") is None:
+        arms = given.get("arms") if isinstance(given, Mapping) and given.get("trainer") is not None else None
+        if not isinstance(arms, list | tuple):
             return given
         from fmim_core.training.own import own_trainer
 
         kind = ("trainer.kind", own_trainer(given["trainer"]).__name__)
-        arms = tuple(given.get("arms", ()))
-        return {**given, "arms": tuple(one if one.loss_kind else one.trained_by(kind) for one in arms)}
+        own = (
+            arm.model_copy(update={"settings": (kind, *arm.settings)})
+            if isinstance(arm, Arm) and not arm.loss_kind
+            else arm
+            for arm in arms
+        )
+        return {**given, "arms": tuple(own)}
 
     @model_validator(mode="after")
     def _names_are_known_and_distinct(self) -> Self:

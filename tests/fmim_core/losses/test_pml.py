@@ -137,6 +137,26 @@ def test_a_batch_in_which_a_miner_finds_nothing_is_counted_as_empty() -> None:
     assert same.grad.abs().max() == 0
 
 
+class Remembering(torch.nn.Module):
+    """A loss that remembers the batch before, as a view of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before = torch.zeros(1, 5).view(-1, 5)
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        value = (embeddings @ self.before.T).mean() + embeddings.var()
+        self.before = embeddings.view(-1, 5)
+        return value
+
+
+def test_no_gradient_goes_to_the_batch_before() -> None:
+    module = LibraryLoss(Remembering())
+    first, second = gradient_of(module), gradient_of(module)
+    assert not torch.equal(first[2], second[2])
+    assert not module.loss.before.detach().equal(torch.zeros(1, 5))
+
+
 @pytest.mark.parametrize(
     "loss",
     [

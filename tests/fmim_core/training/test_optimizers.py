@@ -18,6 +18,7 @@ from fmim.plan import Plan
 from fmim.plan.checks import check_trainings
 from fmim_core.data.bank.bank import Bank
 from fmim_core.fingerprint import fingerprint
+from fmim_core.models.small import SmallConvNet
 from fmim_core.optimizers.torch_classes import OptimizerOfTorch, ScheduleOfTorch
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.step import rehearse_optimizer
@@ -152,6 +153,8 @@ def test_every_schedule_and_every_optimizer_of_torch_resumes_or_is_left_out_for_
         rehearse_optimizer(config)
         whole = run_all(Training(config, tiny_bank.development(), None, 7, CPU))
         assert same_weights(resumed(config, tiny_bank, 2, tmp_path / "c.pt").model, whole.model), config
+    # by batch: with as many batches as epochs it would divide by zero
+    rehearse_optimizer(tiny_config(epochs=2, lr_schedule=TORCH | {"name": "OneCycleLR", "params": {"pct_start": 0.5}}))
     one = nn.Parameter(torch.ones(1))
     one.grad = torch.ones(1)
     for name in ("Muon", "SparseAdam", "LBFGS"):
@@ -199,6 +202,19 @@ def test_a_frozen_backbone_stays_as_it_is_while_the_head_learns(tiny_bank: Bank)
     assert all(weights.requires_grad for weights in run.model.parameters())
 
 
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_weights_that_a_network_of_ones_own_freezes_stay_frozen(
+    tiny_bank: Bank, monkeypatch: pytest.MonkeyPatch, epochs: int
+) -> None:
+    build = SmallConvNet.build
+    freeze = lambda layer: layer.requires_grad_(False) if isinstance(layer, nn.Conv2d) else layer  # noqa: E731
+    monkeypatch.setattr(SmallConvNet, "build", lambda *given: build(*given).apply(freeze))
+    run = training(tiny_bank, {"freeze_backbone_epochs": epochs})
+    before = [weights.clone() for weights in run.model.parameters()]
+    kept = zip(before, run_all(run).model.parameters(), strict=True)
+    assert [torch.equal(*both) for both in kept] == [weights.dim() == 4 for weights in before]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -209,12 +225,15 @@ def test_a_frozen_backbone_stays_as_it_is_while_the_head_learns(tiny_bank: Bank)
         ({"optimizer": TORCH | {"name": "SGD", "params": {"momentun": 1}}}, "SGD has .* Did you mean 'momentum'"),
         ({"optimizer": TORCH | {"name": "SGD", "params": {"lr": 1}}}, "lr cannot be given: it is .* learning_rate"),
         ({"optimizer": TORCH | {"name": "SGD"}, "weight_decay": 0.1}, "set optimizer.params.weight_decay"),
-        ({"optimizer": TORCH | {"name": "SGD"}, "compile": "cudagraphs"}, "needs the optimizer 'adam'"),
+        (
+            {"optimizer": TORCH | {"name": "SGD"}, "compile": "cudagraphs"},
+            "cannot work with optimizer = OptimizerOfTorch",
+        ),
         ({"lr_schedule": TORCH | {"name": "StepLR"}}, "StepLR needs step_size: give params.step_size"),
         ({"lr_schedule": TORCH | {"name": "LambdaLR"}}, "LambdaLR cannot be used here: it takes a function"),
         (
             {"lr_schedule": {"kind": "constant", "warmup_epochs": 1}, "compile": "cudagraphs"},
-            "a learning rate that stays",
+            "cannot work with lr_schedule = ConstantRate.* neither waits for the GPU nor changes",
         ),
         ({"clip_grad_norm": 0}, "clip_grad_norm"),
         ({"head_lr_factor": 0}, "head_lr_factor"),

@@ -122,6 +122,11 @@ FAULTS = {
     ),
     "takes a name": ("lr: PositiveFloat", "kind: str = ''; lr: PositiveFloat", "names that are taken: kind"),
     "is not given": ("    trainer=PlainLoop,\n", "", "arm 'searched': its settings name no loss"),
+    "has one arm in no tuple": (
+        'arms=(SEARCHED, Arm(name="as_it_was"))',
+        "arms=(SEARCHED)",
+        r"line \d+: Study: arms.0: Input",
+    ),
     "is no class": ("trainer=PlainLoop,", "trainer=PlainLoop(),", "give a class"),
     "has another Config": ("class Config(BaseModel)", "class Config", "Config must be a pydantic model"),
 }
