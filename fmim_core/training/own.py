@@ -42,6 +42,10 @@ class OwnTrainer(KindConfig):
         except ValidationError as error:
             raise ValueError(in_words(error)) from error
 
+    def __reduce__(self) -> Any:
+        """Pickle the user's class by its name: this one's leads to that."""
+        return _of_trainer, (self.trainer, self.model_dump())
+
     def build(self, image_size: int) -> OwnModel:
         """Return a new trainer as a network."""
         return OwnModel(self.trainer())
@@ -73,6 +77,10 @@ def own_trainer(trainer: Any) -> type[OwnTrainer]:
     made = create_model(name, __base__=OwnTrainer, __module__=trainer.__module__, **fields)
     made.__qualname__, made.trainer, made.settings = trainer.__qualname__, trainer, settings
     return TRAINERS.register(made)
+
+
+def _of_trainer(trainer: type[Any], fields: dict[str, Any]) -> OwnTrainer:
+    return own_trainer(trainer).model_validate(fields)
 
 
 def place_of(function: Any) -> str:

@@ -143,7 +143,7 @@ def _range(name: str, values: Any) -> str:
     """Return `ε of 0.1 and 0.5`, or `ε from 0.05 to 1`."""
     symbol = SYMBOLS.get(name, name)
     if isinstance(values, Mapping):
-        scale = ", logarithmically," if values["scale"] == "log" else ""
+        scale = ", logarithmically" if values["scale"] == "log" else ""
         return f"{symbol} from {value_text(name, values['low'])} to {value_text(name, values['high'])}{scale}"
     return f"{symbol} of {listed([value_text(name, value) for value in values])}"
 
@@ -152,7 +152,7 @@ def _settings(results: Results) -> Mapping[str, list[Any]]:
     """Return each field of the training with the values that it has in records; before that, those declared."""
     declared = {name: [value] for name, value in flat(results.study.train)}
     found: dict[str, dict[str, Any]] = {}
-    known = ((trial, trial.record.config) for trial in results.trials if trial.record)
+    known = ((trial, trial.record.config) for trial in results.trials if trial.record and trial.stage != "reference")
     trained = ((trial, config) for trial, config in known if config and "trainer" not in config)
     for config in {(trial.arm, key_of(trial.configuration)): config for trial, config in trained}.values():
         for name, value in flat(config):

@@ -38,7 +38,7 @@ def plan_after_look(plan: Plan, folder: Path, note: Callable[[str], None]) -> Pl
         return None
     found, following = comparisons(read_results(folder)), plan.looks.next
     undecided = [one.heading for one in found if one.undecided]
-    note(f"at {plan.looks.now} seeds, of {len(found)} comparisons {len(undecided)} can still be decided by more seeds")
+    note(f"at {plan.looks.now} seeds: {len(undecided)} of {len(found)} comparisons can still be decided by more")
     if not undecided or following is None:
         return None
     note(f"compared arms get {following.now - plan.looks.now} more seeds, for: {'; '.join(undecided)}")

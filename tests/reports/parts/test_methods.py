@@ -43,6 +43,7 @@ def test_every_searcher_and_loss_has_its_name_and_source(tmp_path: Path) -> None
     search = methods(read_results(make_declared_out(tmp_path / "search", "automargin_vs_search", value))).plain[1]
     for cited in ("random search [bergstra2012]", "Parzen estimator [bergstra2011]", "halving [li2020]"):
         assert cited in search
+    assert ",," not in search
     baselines = methods(read_results(make_declared_out(tmp_path / "baselines", "baselines", value)))
     assert "Nothing was searched: each arm's configuration was given beforehand." in baselines.plain[1]
     for cited in ("SoftTriple [qian2019]", "ArcFace [deng2019]", "SCT [xuan2020]", "Contrastive [hadsell2006]"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,6 +98,7 @@ def test_embeddings_are_what_the_trainer_embeds_and_settings_those_of_its_arm(ti
         "augmentation": {"crop": 28},
     }
     assert TrialSpec.model_validate_json(spec.model_dump_json()).fingerprint == spec.fingerprint
+    assert pickle.loads(pickle.dumps(spec)).train.model_dump() == spec.train.model_dump()
     other = spec.model_copy(update={"train": plan.train_config(plan.arms[0], {"lr": 0.01})})
     assert other.fingerprint != spec.fingerprint
 

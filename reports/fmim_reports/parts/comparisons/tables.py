@@ -94,10 +94,11 @@ def paired_table(results: Results) -> Table:
         Column("smallest_margin", "Smallest margin", "percent", "p, equivalence"),
         Column("note", "Note"),
     ]
+    shared = "a seed" if results.own_trainers else "a seed's initial weights and sampling"
     text = (
-        f"Test {label} of the selected configurations, paired by seed (both arms share a seed's initial weights and "
-        "sampling) and by query. SE over seeds: other trainings, tested on these subjects; over subjects: these "
-        "trainings, tested on other subjects; over both: other trainings on other subjects. Subjects that differ: "
+        f"Test {label} of the selected configurations, paired by seed (both arms share {shared}) and by query. "
+        "SE over seeds: other trainings, tested on these subjects; over subjects: these trainings, tested on other "
+        "subjects; over both: other trainings on other subjects. Subjects that differ: "
         "all but those that score the same in both arms with every seed; degrees of freedom count these alone. The "
         "interval and the tests are over both, or over seeds where the queries are not known. Equivalence: two "
         f"one-sided t tests within ±{margin_text(results.equivalence_margin)}; a small p there supports equivalence, a "
@@ -105,7 +106,7 @@ def paired_table(results: Results) -> Table:
         "Holm corrects all differences, and by themselves all equivalences; the verdict goes by it. Intervals are not "
         "corrected. Effect size g: the difference over the spread of differences between seeds (Hedges). Correlation "
         "of both arms' seeds: pairing by seed makes the variance smaller by about this share."
-    )
+    ) + " P values are over all looks, each by its share of the seeds." * bool(results.study.looks)
     notes = [family_note(found), different_tasks_note(found)]
     rows = [_paired_row(one) for one in found]
     return Table("paired_differences", "Paired differences", caption(results, text), columns, rows, notes)
