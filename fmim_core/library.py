@@ -7,7 +7,7 @@ import inspect
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, field_validator
@@ -24,6 +24,7 @@ class Library:
     base: the name of the class that they are derived from.
     left_out: names of classes that cannot be used here, and why.
     given: names of parameters that a user does not give, and why.
+    words: by parameter those that it may be, where the library takes any other for one of them.
     """
 
     noun: str
@@ -31,6 +32,7 @@ class Library:
     base: str
     left_out: Mapping[str, str]
     given: Mapping[str, str]
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def names(self) -> list[str]:
         """Return the names of all classes that can be used, sorted."""
@@ -124,11 +126,14 @@ class LibraryClass(Config):
             return given
         name, values = info.data["name"], dict(given)
         known = cls.library.parameters(name)
-        for key in values:
+        for key, value in values.items():
             if key in cls.library.given:
                 raise ValueError(f"{key} cannot be given: {cls.library.given[key]}")
             if key not in known:
                 raise UnknownField(key, name, known)
+            if value not in (words := cls.library.words.get(key, (value,))):
+                allowed = f"{', '.join(words)} (given {value!r}){did_you_mean(str(value), words)}"
+                raise ValueError(f"{key} must be one of {allowed}")
         if missing := [key for key, one in known.items() if one.default is one.empty and key not in values]:
             raise ValueError(f"{name} needs {', '.join(missing)}: give params.{missing[0]}")
         return tuple((key, _like(known[key].default, key, value)) for key, value in values.items())

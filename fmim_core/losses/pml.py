@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import Parameter
 from typing import Any, ClassVar, Literal
 
 from fmim_core.library import Library, LibraryClass, parameters
@@ -20,8 +21,12 @@ _BASE = "it is the base of others"
 _WRAPS = "it is made of others"
 
 
+_WORDS = {"type_of_triplets": ("all", "easy", "semihard", "hard")}
+
+
 def _library(noun: str, part: str, base: str, **left_out: str) -> Library:
-    return Library(f"{noun} of pytorch-metric-learning", f"pytorch_metric_learning.{part}", base, left_out, _GIVEN)
+    what, module = f"{noun} of pytorch-metric-learning", f"pytorch_metric_learning.{part}"
+    return Library(what, module, base, left_out, _GIVEN, _WORDS)
 
 
 class Distance(LibraryClass):
@@ -104,9 +109,10 @@ class PML(LibraryClass, Loss):
 
     def build(self, embedding_dim: int, classes: int) -> LossModule:
         sizes = {"num_classes": classes, "embedding_size": embedding_dim, "descriptors_dim": embedding_dim}
-        takes = parameters(self.library.find(self.name)).values()
-        required = {one.name for one in takes if one.default is one.empty}
-        needed = {name: size for name, size in sizes.items() if name in required}
+        takes = parameters(self.library.find(self.name))
+        needed = {
+            name: size for name, size in sizes.items() if name in takes and takes[name].default is Parameter.empty
+        }
         loss = self.make(**needed, **_made(distance=self.distance, reducer=self.reducer))
         return LibraryLoss(loss, None if self.miner is None else self.miner.make())
 

@@ -14,6 +14,7 @@ from fmim.declare.presets import PRESETS, Preset, find_preset
 from fmim_core.config import Config, InvalidConfig, in_words
 from fmim_core.metric_names import METRICS
 from fmim_core.records import Code, Name, SelectionFile
+from fmim_core.suggestions import did_you_mean
 from fmim_spaces.domain import Assignment, Configuration, as_meant, nested
 
 if TYPE_CHECKING:
@@ -225,7 +226,12 @@ def check_changes(study: Study, changes: Sequence[Assignment]) -> None:
     """
     for path, value in changes:
         if path.partition(".")[0] not in OF_PRESET and not any(arm.has(path) for arm in study.arms):
-            raise ValueError(f"--set {path}={value} has no effect: the study's own trainer decides that, or has none")
+            from fmim_core.training.config import SHARED
+
+            hint = did_you_mean(path.partition(".")[0], SHARED)
+            raise ValueError(
+                f"--set {path}={value} has no effect: the study has no trainer, or its own decides that{hint}"
+            )
         for arm in study.arms:
             taken = {name for name, _ in arm.settings} | {parameter.path for parameter in arm.space.parameters}
             if met := [name for name in taken if f"{name}.".startswith(f"{path}.") or path.startswith(f"{name}.")]:

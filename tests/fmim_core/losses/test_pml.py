@@ -220,6 +220,10 @@ def test_the_weights_of_a_classification_loss_are_kept_with_the_model(tiny_bank:
             "loss.miner.name: unknown miner of pytorch-metric-learning",
         ),
         (
+            {"name": "NCALoss", "miner": {"name": "TripletMarginMiner", "params": {"type_of_triplets": "semi-hard"}}},
+            "type_of_triplets must be one of all, easy, semihard, hard (given 'semi-hard'). Did you mean 'semihard'?",
+        ),
+        (
             {"name": "NCALoss", "miner": {"name": "HDCMiner", "params": {"a": 1}}},
             "loss.miner.params: unknown field 'a'",
         ),

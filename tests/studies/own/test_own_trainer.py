@@ -188,7 +188,8 @@ def test_the_guides_study_runs_and_its_report_says_whose_trainer_it_was(tmp_path
     model = fmim.load_model(out, "as_it_was", device="cpu")
     found = model.embed(np.zeros((3, 35, 35), dtype=np.uint8))
     assert found.shape == (3, 16)
-    assert fmim_here("plain_loop.py", *INLINE, "--set", "weight_decay=0.1", cwd=tmp_path).returncode == 2
+    refused = fmim_here("plain_loop.py", *INLINE, "--set", "epoch=5", cwd=tmp_path)
+    assert (refused.returncode, "Did you mean 'epochs'?" in refused.stderr) == (2, True)
 
 
 @pytest.mark.slow
