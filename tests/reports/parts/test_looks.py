@@ -12,6 +12,7 @@ from scipy import stats
 from fmim_core.metric_names import METRICS
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.difference import Difference, corrected
+from fmim_reports.parts.comparisons.words import plain_sentences
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import UNKNOWN, Uncertainty
@@ -101,6 +102,9 @@ def test_a_report_tests_by_all_looks_and_says_what_they_saved(tmp_path: Path) ->
     edit(out / "study.json", looks=[3, 5])
     (said,) = [one for one in verdict_of_comparisons(read_results(out)).cautions if "looks at 3, 5 seeds" in one]
     assert "it ended at the last look, with 5" in said
+    set_differences(out, (f"{A}.c00", f"{B}.c02"), (0.05, 0.01, 0.03, 0.001, 0.03))
+    (said,) = plain_sentences(read_results(out))
+    assert "so neither a difference, corrected for looks, nor equivalence" in said
     alone = replace(found, seeds=UNKNOWN, crossed=None, earlier=(), p_holm=None)
     assert not replace(alone, p_equivalence_holm=None).undecided
     assert replace(alone, p_equivalence_holm=None, paired=replace(found.paired, n=1)).undecided

@@ -97,8 +97,12 @@ def _shown(one: Comparison) -> str:
     if one.differs:
         return f"so of {one.claim.about} it is shown to be the {'better' if one.better else 'worse'}"
     excludes_0 = one.uncertainty.low is not None and not one.uncertainty.low <= 0 <= (one.uncertainty.high or 0.0)
-    corrected_for = f", corrected for {one.family} comparisons," if excludes_0 else ""
-    return f"so neither a difference{corrected_for} nor equivalence of {one.claim.about} is shown"
+    corrected = f", corrected for {_corrected_for(one, f'{one.family} comparisons')}," if excludes_0 else ""
+    return f"so neither a difference{corrected} nor equivalence of {one.claim.about} is shown"
+
+
+def _corrected_for(one: Comparison, comparisons: str) -> str:
+    return " and ".join([comparisons] * (one.family > 1) + ["looks"] * (one.share < 1))
 
 
 def _cost(one: Comparison) -> str:
@@ -165,7 +169,8 @@ def _difference_shown(one: Comparison) -> str:
         scope = f"for other {one.claim.pair}s{subjects}"
         return f"shown ({numbers}): of {one.claim.about}, {one.names[0]} is the {which} {scope}."
     if not found.low <= 0 <= found.high:
-        return f"not shown ({numbers}): the interval excludes 0, but not once it is corrected for all comparisons."
+        corrected = _corrected_for(one, "all comparisons")
+        return f"not shown ({numbers}): the interval excludes 0, but not once it is corrected for {corrected}."
     most = in_percent(max(-found.low, found.high), 2)
     return f"not shown ({numbers}); differences of up to {most} percentage points remain compatible with these data."
 
