@@ -37,13 +37,14 @@ class ClassSet(DataSet):
     """A data set of classes, each a subject; those of the test are never trained on.
 
     what: the data set in words, with its source. lists: files that say what is in it, in its folder or `within` that.
-    published: the `COUNTS` that its papers print.
+    published: the `COUNTS` that its papers print. asked: what is searched for in the test.
     """
 
     what: ClassVar[str]
     lists: ClassVar[tuple[str, ...]] = ()
     within: ClassVar[str] = ""
     published: ClassVar[tuple[int, ...]] = ()
+    asked: ClassVar[str] = "each is searched for among all others"
 
     @abstractmethod
     def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
@@ -71,7 +72,7 @@ class ClassSet(DataSet):
                 kind=self.kind,
                 synthetic=False,
                 about=f"{len(index)} images of {index['subject'].nunique()} classes, {self.what}; those of the test "
-                "are not trained on.",
+                f"are not trained on, and {self.asked}.",
                 files={path.name: read_content(path)[1] for path in lists},
                 settings=IMAGENET,
                 details={"published": dict(zip(COUNTS, self.published, strict=False))},
@@ -177,6 +178,7 @@ class InShop(ClassSet):
     what = "In-shop Clothes Retrieval (Liu et al. 2016)"
     lists, within = ("list_eval_partition.txt",), "Eval"
     published = (3997, 25882, 3985, 26830, 14218, 12612)
+    asked = "its queries are searched for in its gallery"
 
     def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
         parts = {"train": ("train", BOTH), "query": ("test", "query"), "gallery": ("test", "gallery")}

@@ -195,7 +195,7 @@ def write_sheet(listing: Listing, path: Path) -> None:
     rows = contact_rows(listing.index, listing.rows(), listing.read, listing.mirror_right)
     subjects = len({row.head.text[0] for row in rows})
     of = listing.index["subject"].nunique()
-    title = f"{listing.description.name}: {subjects} of {of} subjects over their visits"
+    title = f"{listing.description.name}: {subjects} of {of} subjects"
     content = io.BytesIO()
     contact_sheet(title, rows).save(content, "PNG")
     write_bytes(path, content.getvalue())

@@ -121,8 +121,9 @@ def _about(images: GivenImages, position: int) -> list[str]:
     if not images.known:
         path = path.relative_to(images.origin) if path.is_relative_to(images.origin) else path
         return [*path.parts[-2:-1], path.stem]
-    side = SIDE_WORDS[about["side"]]
-    return [f"subject {about['subject']}", visit_name(float(about["months"])) + (f", {side}" if side else "")]
+    visit = "" if math.isnan(about["months"]) else visit_name(about["months"])
+    seen = ", ".join(filter(None, (visit, SIDE_WORDS[about["side"]])))
+    return [f"subject {about['subject']}", *([seen] if seen else [])]
 
 
 def _beside(ranking: Ranking, number: int, shown: int) -> list[Text]:
