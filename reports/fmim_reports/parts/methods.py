@@ -23,6 +23,7 @@ _CITED = re.compile(r"\[@(\w+)\]")
 _MOST_NAMED = 12  # arms that a sentence can name
 _OF_OPTIMIZER = {
     "lr_schedule.name": "learning rate by {}",
+    "lr_schedule.each": "learning rate changed after each {}",
     "lr_schedule.warmup_epochs": "warm-up epochs: {}",
     "backbone_lr_factor": "learning rate of the backbone × {:g}",
     "head_lr_factor": "learning rate of the last layer × {:g}",
@@ -80,6 +81,8 @@ def methods(results: Results) -> Methods:
     study, arms, environment = results.study, results.arms, results.study.environment
     trained, versions = _settings(results), {"python": "Python", "torch": "PyTorch"}
     ours = [arm for arm in arms if not arm.trainer]
+    if any(arm.loss_kind == "pml" for arm in ours):
+        versions["pytorch_metric_learning"] = "PyTorch Metric Learning"
     losses = {arm.loss: cited("loss", arm.loss_kind) for arm in ours}
     records = [trial.record for trial in results.trials if trial.stage == "replicate" and trial.record]
     tested = [one.config for one in records if one.config and "trainer" not in one.config]
@@ -167,7 +170,7 @@ def _optimizer(config: Mapping[str, Any]) -> str:
         part, params, name = field.partition(".params.")
         if params and part in ("optimizer", "lr_schedule"):
             said.append(f"{name} {value}")
-        elif field in _OF_OPTIMIZER and value:
+        elif field in _OF_OPTIMIZER and value and value != "auto":
             said.append(_OF_OPTIMIZER[field].format(value))
     name = f"PyTorch's {own['name']}" if "name" in own else cited("optimizer", own.get("kind", "adam"))
     return f"{name} ({'; '.join(said)})" if said else name

@@ -69,16 +69,24 @@ def test_what_differs_between_arms_and_protocols_is_said_to(tmp_path: Path) -> N
 def test_an_optimizer_and_a_schedule_of_torch_are_named(tmp_path: Path) -> None:
     out = make_out(tmp_path / "out", arms=["triplet_automargin", "triplet_grid"])
     train = json.loads((out / "study.json").read_text())["train"]
+    arms, versions = (json.loads((out / "study.json").read_text())[part] for part in ("arms", "environment"))
     edit(out / "study.json", train={name: value for name, value in train.items() if name != "weight_decay"})
+    edit(out / "study.json", environment=versions | {"pytorch_metric_learning": "2.9.0"})
     new = {name: value for name, value in train.items() if name != "weight_decay"} | {
         "optimizer": {"kind": "torch", "name": "AdamW", "params": {"betas": [0.8, 0.99]}},
-        "lr_schedule": {"kind": "torch", "name": "StepLR", "params": {"step_size": 3}, "warmup_epochs": 2},
+        "lr_schedule": {
+            "kind": "torch",
+            "name": "StepLR",
+            "params": {"step_size": 3},
+            "warmup_epochs": 2,
+            "each": "batch",
+        },
         "head_lr_factor": 10.0,
         "clip_grad_norm": 1.0,
     }
     words = (
         "PyTorch's AdamW (betas [0.8, 0.99]; learning rate by StepLR; step_size 3; warm-up epochs: 2; learning rate "
-        "of the last layer × 10; gradients clipped to a norm of 1)"
+        "changed after each batch; learning rate of the last layer × 10; gradients clipped to a norm of 1)"
     )
     for first, end in (
         (train, "(by arm) with a learning rate of 0.0001 and for Adam a weight"),
@@ -87,4 +95,7 @@ def test_an_optimizer_and_a_schedule_of_torch_are_named(tmp_path: Path) -> None:
         for path in (out / "records").glob("*.json"):
             edit(path, config=new if path.name.startswith("triplet_grid") else first)
         found = methods(read_results(out)).plain[2]
+        assert "Metric Learning" not in methods(read_results(out)).plain[3]
         assert f"{'Adam [kingma2015] or ' if first is train else 'by '}{words} {end}" in found
+    edit(out / "study.json", arms=[arm | {"loss_kind": "pml"} for arm in arms])
+    assert "PyTorch 2.14.0 and PyTorch Metric Learning 2.9.0" in methods(read_results(out)).plain[3]
