@@ -14,12 +14,12 @@ from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.evaluation import EVALUATION_BATCH, Evaluator
 
-SIDE = 64
-"""Larger images are averaged to this side: the scores of 26,000 images of 256 × 256 pixels would take 14 GB."""
+SIDES = {1: 64, 3: 32}
+"""By channels: larger images are averaged to this side, since scores of 26,000 images of 256 × 256 would take 14 GB."""
 
 
 class Values(nn.Module):
-    """Images `(B, C, H, W)` → their pixels `(B, D)`, D ≤ 64² C, less a mean `(D,)`.
+    """Images `(B, C, H, W)` → their pixels `(B, D)`, D ≤ 64², less a mean `(D,)`.
 
     Of larger images they are the means of parts of equal size.
     """
@@ -30,7 +30,7 @@ class Values(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the pixels, row by row."""
-        return adaptive_avg_pool2d(images, min(SIDE, *images.shape[2:])).flatten(1) - self._mean
+        return adaptive_avg_pool2d(images, min(SIDES[images.shape[1]], *images.shape[2:])).flatten(1) - self._mean
 
 
 @REFERENCES.register
@@ -84,5 +84,5 @@ def _plain(config: TrainConfig) -> TrainConfig:
 
 def _size(config: TrainConfig) -> str:
     """Return the number of pixels that are compared, in words."""
-    crop, side = config.augmentation.crop, min(SIDE, config.augmentation.crop)
+    crop, side = config.augmentation.crop, min(SIDES[config.model.channels], config.augmentation.crop)
     return f"{side} × {side} pixels" + (f" (means of {crop} × {crop})" if crop > side else "")

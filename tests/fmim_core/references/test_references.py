@@ -13,7 +13,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.image_set import ImageSet
 from fmim_core.records import read_record
 from fmim_core.references.base import REFERENCES, Reference
-from fmim_core.references.pixels import SIDE, Values
+from fmim_core.references.pixels import SIDES, Values
 from fmim_core.seeding import scoped_torch_seed
 from fmim_core.training.trainer import Training
 from fmim_core.trial.spec import TrialSpec
@@ -77,10 +77,13 @@ def test_pixels_are_the_cosines_of_grey_values(identity: str) -> None:
         assert 0.2 < found["mAP"] < 0.95
 
 
-def test_large_images_are_averaged_over_equal_parts() -> None:
-    images = torch.rand(2, 1, 2 * SIDE, 2 * SIDE, dtype=torch.float64)
-    parts = images.numpy().reshape(2, SIDE, 2, SIDE, 2).mean(axis=(2, 4)).reshape(2, -1)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_large_images_are_averaged_over_equal_parts(channels: int) -> None:
+    side = SIDES[channels]
+    images = torch.rand(2, channels, 2 * side, 2 * side, dtype=torch.float64)
+    parts = images.numpy().reshape(2, channels, side, 2, side, 2).mean(axis=(3, 5)).reshape(2, -1)
     np.testing.assert_allclose(Values()(images).numpy(), parts, rtol=0, atol=1e-12)
+    assert parts.shape[1] <= 64**2, "as many numbers in colour as in grey, or a large set's scores would need 20 GB"
 
 
 def test_the_untrained_network_is_a_training_before_its_first_step() -> None:
