@@ -21,7 +21,7 @@ from fmim_core.training.evaluation import Diverged, Evaluator, Seconds
 from fmim_core.training.own import TrainImages, place_of
 
 PEOPLE, OF_EACH = 32, 4  # images of the rehearsal: enough for a batch of the paper's
-ALIKE = 0.999  # the least cosine similarity of an image's embeddings, whatever the precision
+APART = 0.05  # the most between two embeddings of an image, which have length 1, whatever the precision
 UNKNOWN = ("epsilon", "beta", "delta_mean", "phi_an_mean", "phi_ap_mean", "active_share", "subjects_seen_share")
 
 
@@ -99,7 +99,7 @@ def rehearse_trainer(config: TrainConfig, development: ImageSet, resume: bool) -
         if not found.isfinite().all():
             raise ValueError(f"{place_of(trainer.model.trainer.embed)} returned numbers that are not finite")
         alone = Evaluator(config, trainer.model, device).embed(images.select(np.arange(OF_EACH)))
-        if not ((found[:OF_EACH] * alone).sum(1) > ALIKE).all():
+        if (found[:OF_EACH] - alone).norm(dim=1).max() > APART:
             raise ValueError(
                 f"{place_of(trainer.model.trainer.embed)} embeds an image otherwise beside other images, or by chance: "
                 "set the network to evaluate, as eval() does"

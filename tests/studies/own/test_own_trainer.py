@@ -144,7 +144,8 @@ def test_a_fault_is_told_before_anything_starts(
 
 
 def test_without_a_state_it_trains_the_same_whatever_chance_and_embeddings_do(tiny_bank: Bank, tmp_path: Path) -> None:
-    check_trainings(plan_of(tmp_path, *WITHOUT_STATE), tiny_bank.development())
+    for others in ([], [("eval()(images)", "eval()(images).mul(0)")]):  # nothing is wrong with zeros, but their scores
+        check_trainings(plan_of(tmp_path, *WITHOUT_STATE, *others), tiny_bank.development())
     drawn = ("torch.manual_seed(seed + self.done)", "torch.seed()")
     once = (
         ("while self.done < config.epochs:\n            self.network.train()", "while self.done < config.epochs:"),
