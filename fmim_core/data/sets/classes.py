@@ -101,8 +101,9 @@ class ClassFolders(ClassSet):
         found = {path: path.relative_to(root).parts[:-1] for path in image_files(root)}
         outer = {parts[0] for parts in found.values() if parts}
         at = int(outer == {"train", "test"})  # of the class, in the path
-        if outer and not at and (outer >= {"train", "test"} or {name.lower() for name in outer} <= SIDES):
-            said = f"{', '.join(sorted(outer))} beside each other may be classes or sides of the split"
+        sides = outer >= {"train", "test"} or {name.lower() for name in outer} <= SIDES
+        if outer and not at and (sides or len(outer) == 1):
+            said = f"images are in {', '.join(sorted(outer))}, which are no classes, or not only"
             raise ValueError(f"{said}: give train/CLASS/… and test/CLASS/… alone, or CLASS/…")
         found = {path: parts for path, parts in found.items() if len(parts) > at}
         if not found:
