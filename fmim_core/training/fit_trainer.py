@@ -95,10 +95,10 @@ def rehearse_trainer(config: TrainConfig, development: ImageSet, resume: bool) -
     def embedded(trainer: FitTrainer, epoch: int = 0) -> Tensor:
         if epoch:
             trainer.epoch(epoch, Seconds())
-        found = Evaluator(config, trainer.model, device).embed(images)
+        evaluator = Evaluator(config, trainer.model, device)
+        found, alone = evaluator.embed(images), evaluator.embed(images.select(np.arange(OF_EACH)))
         if not found.isfinite().all():
             raise ValueError(f"{place_of(trainer.model.trainer.embed)} returned numbers that are not finite")
-        alone = Evaluator(config, trainer.model, device).embed(images.select(np.arange(OF_EACH)))
         if (found[:OF_EACH] - alone).norm(dim=1).max() > APART:
             raise ValueError(
                 f"{place_of(trainer.model.trainer.embed)} embeds an image otherwise beside other images, or by chance: "
