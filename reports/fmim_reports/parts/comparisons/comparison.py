@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from fmim_core.records import VariationEntry
 from fmim_reports.parts.comparisons.difference import Difference, corrected
@@ -13,14 +14,7 @@ from fmim_reports.parts.comparisons.tested import TestedArm
 from fmim_reports.parts.comparisons.varied import change_with_length
 from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
-from fmim_reports.stats import (
-    Bounded,
-    PairedDifference,
-    Power,
-    Variances,
-    cost_ratio,
-    power_of,
-)
+from fmim_reports.stats import Bounded, PairedDifference, Power, Variances, cost_ratio, power_of
 from fmim_reports.writing.formats import in_percent, points
 
 
@@ -120,17 +114,15 @@ def compared(results: Results, tested: Sequence[TestedArm], claim: Claim) -> tup
     arms, found = {one.arm.name: one for one in tested}, []
     for name, other in results.comparisons:
         a, b = arms[name], arms[other]
-        paired, crossed = a.minus(b)
+        paired, measured = _measured(results, a, b)
         planned, longer = min(a.planned, b.planned), change_with_length(results, name, other)
+        share, looks = results.study.share_of_look, [look for look in results.study.looks if look < planned]
+        before = [(look, _measured(results, replace(a, seeds=look), replace(b, seeds=look))[1]) for look in looks]
         one = Comparison(
-            metric=results.metric,
-            margin=results.equivalence_margin,
+            **measured,
             moves=longer is not None and abs(longer[1]) > results.equivalence_margin,
-            share=results.study.share_of_look(planned),
-            earlier=tuple(_at_look(results, a, b, seeds) for seeds in results.study.looks if seeds < planned),
-            value=paired.difference if paired.n else None,
-            seeds=paired.uncertainty,
-            crossed=crossed,
+            share=share(planned),
+            earlier=tuple(Difference(**then, share=share(look)) for look, then in before),
             tested=a.same_task(b),
             answers=results.study.answers,
             a=a.arm,
@@ -147,17 +139,11 @@ def compared(results: Results, tested: Sequence[TestedArm], claim: Claim) -> tup
     return corrected_by_family(results, found)
 
 
-def _at_look(results: Results, a: TestedArm, b: TestedArm, seeds: int) -> Difference:
-    """Return the difference as it was when both arms had no more than so many seeds."""
-    paired, crossed = replace(a, seeds=seeds).minus(replace(b, seeds=seeds))
-    return Difference(
-        metric=results.metric,
-        margin=results.equivalence_margin,
-        value=paired.difference if paired.n else None,
-        seeds=paired.uncertainty,
-        crossed=crossed,
-        share=results.study.share_of_look(seeds),
-    )
+def _measured(results: Results, a: TestedArm, b: TestedArm) -> tuple[PairedDifference, dict[str, Any]]:
+    """Return the difference by pairs, and all of a `Difference` that follows from the seeds of both arms."""
+    paired, crossed = a.minus(b)
+    of_both = {"value": paired.difference if paired.n else None, "seeds": paired.uncertainty, "crossed": crossed}
+    return paired, {"metric": results.metric, "margin": results.equivalence_margin} | of_both
 
 
 def corrected_by_family(results: Results, found: Sequence[Comparison]) -> tuple[Comparison, ...]:
