@@ -12,15 +12,7 @@ from fmim.runner.folder.study_file import new_study, read_study
 from fmim.runner.search.arm_search import Proposals, proposals_path, proposed_again
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import (
-    Damaged,
-    Record,
-    StudyFile,
-    flat,
-    queries_path,
-    read_records,
-    set_aside,
-)
+from fmim_core.records import Damaged, Record, StudyFile, flat, queries_path, read_records, set_aside
 
 
 def outcomes_of_plan(
