@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -241,6 +241,14 @@ class DataSet(KindConfig):
         Raises:
             ValueError: the tables are missing or cannot be read.
         """
+
+    def listed(
+        self, root: Path, index: pd.DataFrame, paths: Sequence[str | None] | None, findings: Findings, **about: Any
+    ) -> Listing:
+        """Return a folder's listing; no `paths` where none was looked for. `about` is as in `SourceDescription`."""
+        description = SourceDescription(name=self.kind, kind=self.kind, synthetic=False, **about)
+        there = [None] * len(index) if paths is None else paths
+        return Listing(description, root, root, index, there, findings, metadata_only=paths is None)
 
     @classmethod
     def about(cls) -> str:

@@ -14,7 +14,6 @@ import pandas as pd
 from fmim_core.data.files import files_below
 from fmim_core.data.sets.base import DATA_SETS, DataSet, Listing, check_index
 from fmim_core.data.sets.chestxray14_table import COLUMNS, IMAGE, OPTIONAL, listed_index, release_of, years_of_age
-from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.reading import read_lines, read_table
 
@@ -70,39 +69,30 @@ class ChestXray14(DataSet):
         beyond = (listed["split"] == "test") & (listed["months"] > 12 * LAST_YEAR)
         findings.note(f"test images beyond year {LAST_YEAR}, dropped as by the paper", listed["image"][beyond])
         index = listed[~beyond].reset_index(drop=True)
-        paths: list[str | None] = [None] * len(index)
-        if not metadata_only:
-            paths = _image_paths(root, index, set(listed["image"].dropna()), findings)
+        paths = None if metadata_only else _image_paths(root, index, set(listed["image"].dropna()), findings)
         check_index(index, findings)
         release, evidence = release_of(table, ages)
         if release != "v2020":
             findings.warning(f"release {release}, while the paper's numbers come with v2020", [evidence])
-        return Listing(
-            description=SourceDescription(
-                name="chestxray14",
-                kind="chestxray14",
-                synthetic=False,
-                about=f"{len(index)} frontal chest radiographs of {index['subject'].nunique()} subjects "
-                f"from ChestX-ray14 (Wang et al., CVPR 2017), release {release}.",
-                release=f"unknown ({evidence})" if release == "unknown" else release,
-                files={
-                    table.path.name: table.sha256,
-                    **{files[name].name: lists[split][1] for name, split in LISTS.items()},
-                },
-                settings=NORMALISATION,
-                details={
-                    "release_evidence": evidence,
-                    "split": {"rule": "official lists"},
-                    "months_unknown": int(index["months"].isna().sum()),
-                    "differences_from_paper": differences_from_paper(index, listed),
-                },
-            ),
-            origin=root,
-            root=root,
-            index=index,
-            paths=paths,
-            findings=findings,
-            metadata_only=metadata_only,
+        return self.listed(
+            root,
+            index,
+            paths,
+            findings,
+            about=f"{len(index)} frontal chest radiographs of {index['subject'].nunique()} subjects "
+            f"from ChestX-ray14 (Wang et al., CVPR 2017), release {release}.",
+            release=f"unknown ({evidence})" if release == "unknown" else release,
+            files={
+                table.path.name: table.sha256,
+                **{files[name].name: lists[split][1] for name, split in LISTS.items()},
+            },
+            settings=NORMALISATION,
+            details={
+                "release_evidence": evidence,
+                "split": {"rule": "official lists"},
+                "months_unknown": int(index["months"].isna().sum()),
+                "differences_from_paper": differences_from_paper(index, listed),
+            },
         )
 
 

@@ -14,7 +14,6 @@ import pandas as pd
 from fmim_core.data.image_set import BOTH
 from fmim_core.data.images.check import image_files
 from fmim_core.data.sets.base import DATA_SETS, DataSet, Listing, check_index
-from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings, shortened
 from fmim_core.data.tables.formats import read_content
 from fmim_core.data.tables.reading import read_lines
@@ -66,24 +65,16 @@ class ClassSet(DataSet):
             missing = [shortened(path) for path in paths if not os.path.isfile(root / path)]
             findings.error(f"missing images: unpack all of them below {root}", missing)
         check_index(index, findings)
-        return Listing(
-            description=SourceDescription(
-                name=self.kind,
-                kind=self.kind,
-                synthetic=False,
-                about=f"{len(index)} images of {index['subject'].nunique()} classes, {self.what}; those of the test "
-                f"are not trained on, and {self.asked}.",
-                files={path.name: read_content(path)[1] for path in lists},
-                settings=IMAGENET,
-                details={"published": dict(zip(COUNTS, self.published, strict=False))},
-            ),
-            origin=root,
-            root=root,
-            index=index,
-            paths=[None] * len(paths) if metadata_only else paths,
-            findings=findings,
-            mirror_right=False,
-            metadata_only=metadata_only,
+        return self.listed(
+            root,
+            index,
+            None if metadata_only else paths,
+            findings,
+            about=f"{len(index)} images of {index['subject'].nunique()} classes, {self.what}; those of the test are "
+            f"not trained on, and {self.asked}.",
+            files={path.name: read_content(path)[1] for path in lists},
+            settings=IMAGENET,
+            details={"published": dict(zip(COUNTS, self.published, strict=False))},
         ).with_channels()
 
 

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,7 +38,6 @@ import pandas as pd
 from fmim_core.data.sets.base import DATA_SETS, DataSet, Listing, check_index
 from fmim_core.data.sets.oai_images import KneeImage, find_files, knees_in_files
 from fmim_core.data.sets.oai_tables import VISITS, Metadata, named
-from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings
 
 TEST_SITE = "C"
@@ -90,26 +90,18 @@ class OAI(DataSet):
             details["images"] = "films" if files.films else "crops"
             ageless = sum(metadata.ages.get(image.knee[:2]) is None for image in images)
             details["differences_from_paper"] = differences_from_paper(index, ageless)
-        return Listing(
-            description=SourceDescription(
-                name="oai",
-                kind="oai",
-                synthetic=False,
-                about=f"{len(index)} knee images of {index['subject'].nunique()} "
-                "Osteoarthritis Initiative participants.",
-                release=_release(files.tables, metadata),
-                files=dict(metadata.files) | landmarks,
-                settings={"augmentation.mean": 0.5, "augmentation.std": 0.3},
-                details=details,
-            ),
-            origin=root,
-            root=root,
-            index=index,
-            paths=[image.path for image in images],
-            findings=findings,
-            windows={row: image.window for row, image in enumerate(images) if image.window},
-            metadata_only=metadata_only,
+        listing = self.listed(
+            root,
+            index,
+            None if metadata_only else [image.path for image in images],
+            findings,
+            about=f"{len(index)} knee images of {index['subject'].nunique()} Osteoarthritis Initiative participants.",
+            release=_release(files.tables, metadata),
+            files=dict(metadata.files) | landmarks,
+            settings={"augmentation.mean": 0.5, "augmentation.std": 0.3},
+            details=details,
         )
+        return replace(listing, windows={row: image.window for row, image in enumerate(images) if image.window})
 
 
 def _placed(images: Sequence[KneeImage], metadata: Metadata, findings: Findings) -> list[KneeImage]:
