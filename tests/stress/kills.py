@@ -28,7 +28,7 @@ STUDY = (
     *("lambda_sweep", "--preset", "smoke", "--gpus-per-trial", "0", "--banks", "../banks", "--out", "study"),
     *("--tracking-uri", "sqlite:///../mlflow.db"),
 )
-TRIALS = 20
+TRIALS = 28
 GONE_WITHIN_S = 15.0
 TRAINS_WITHIN_S = 15.0  # where the cores have nothing else to do; longer in proportion where they have
 LONGEST_S = 900.0  # of one execution
