@@ -108,7 +108,7 @@ class ReportSummary(Document):
     sentences: list[str] = Field(description="what was found, one sentence a comparison, or an arm where there is none")
     warnings: list[str] = Field(description="what is not as planned; none for a complete and clean run")
     trials: dict[str, int] = Field(description="planned trials by their status; `missing` of those without a record")
-    device_seconds: float = Field(description="seconds × the share of the device, of all trials with their attempts")
+    device_seconds: float = Field(description="seconds × the share of the device, of all trials and failed attempts")
 
     @property
     def planned(self) -> int:

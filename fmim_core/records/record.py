@@ -121,14 +121,9 @@ class Record(Document):
         return tuple(member.history for member in self.members) or (self.history,)
 
     @property
-    def costs(self) -> tuple[Cost, ...]:
-        """The record's cost and its attempts'."""
-        return (self.cost, *[attempt.cost for attempt in self.attempts])
-
-    @property
-    def device_seconds(self) -> float:
-        """The device-seconds of the trial and of its attempts."""
-        return math.fsum(cost.device_seconds for cost in self.costs)
+    def wasted_s(self) -> float:
+        """Device-seconds that failed attempts cost on top of the trial's own `cost`."""
+        return math.fsum(attempt.cost.device_seconds for attempt in self.attempts)
 
     def path(self, out: Path) -> Path:
         """Return its place in a study's folder."""

@@ -130,7 +130,7 @@ def test_device_seconds_are_all_seconds_times_the_share() -> None:
     cost = Cost(startup_s=1, data_s=2, train_s=3, eval_s=4, lost_s=5, wall_s=99, device_share=0.5)
     assert (cost.parts_s, cost.device_seconds) == (10, 7.5)
     attempt = Attempt(status="failed", cost=cost, error=TrialError(), started_at=AT, ended_at=AT)
-    assert record(cost=Cost(train_s=1, device_share=1.0), attempts=(attempt,)).device_seconds == 8.5
+    assert record(cost=Cost(train_s=1, device_share=1.0), attempts=(attempt,)).wasted_s == 7.5
     assert record(metrics=Metrics(test={"mAP": 1.0}), stage="replicate", fold=None).measured == {"mAP": 1.0}
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fmim_core.records import ReportSummary, StudyFile, study_path, summary_path
 from fmim_reports.page.files import filled
+from fmim_reports.reading.cost import cost_of
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import duration
 
@@ -28,13 +29,14 @@ def summary_of(results: Results, sentences: Sequence[str], warnings: Sequence[st
     trials["missing"] += sum(map(results.unproposed, results.arms))
     waiting = [results.planned(arm) for arm in results.arms if results.selected(arm.name) is None]
     trials["missing"] += sum(count for of in waiting for stage, count in of.items() if stage != "search")
+    spent = cost_of(results.every_trial)
     return ReportSummary(
         study_id=results.study.id,
         executions=len(results.study.executions),
         sentences=list(sentences),
         warnings=list(warnings),
         trials=dict(+trials),
-        device_seconds=math.fsum(trial.device_seconds for trial in results.every_trial if trial.record),
+        device_seconds=spent.device_seconds + spent.wasted,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -73,8 +72,7 @@ def tested(trials: Iterable[PlannedTrial]) -> list[PlannedTrial]:
     return [trial for trial in trials if trial.stage not in ON_FOLDS]
 
 
-_WITH_ATTEMPTS = "with those of the attempts that failed before"
-_DEVICE_SECONDS = f"(start-up + data + training + evaluation + lost seconds) × device share; {_WITH_ATTEMPTS}"
+_DEVICE_SECONDS = "(start-up + data + training + evaluation + lost seconds) × device share, without failed attempts"
 _EQUAL = "the folder of the study with the equal trial whose record it took"
 _TIME: Dtype = "datetime64[us, UTC]"
 
@@ -100,14 +98,9 @@ def _measured(split: str, metric: Metric, of_what: str) -> DataColumn:
     )
 
 
-def _sum(name: str, dtype: Dtype, unit: str = "") -> DataColumn:
-    """Return the column of a cost that is added up over a trial's attempts; unknown if it is of one of them."""
-
-    def of(record: Record) -> float | None:
-        values = [getattr(cost, name) for cost in record.costs]
-        return None if None in values else sum(values) if dtype == "Int64" else math.fsum(values)
-
-    return _recorded(name, dtype, f"{_about(Cost, name)}; {_WITH_ATTEMPTS}", unit, of)
+def _cost(name: str, dtype: Dtype, unit: str = "") -> DataColumn:
+    """Return the column of a part of a trial's cost, without that of attempts that failed before."""
+    return _recorded(name, dtype, _about(Cost, name), unit, attrgetter(f"cost.{name}"))
 
 
 _BEGIN = (
@@ -120,13 +113,14 @@ _REST = (
     _recorded("kept_epoch", "Int64", "the epoch whose model was evaluated; of a fold ensemble its first member's"),
     *(_measured("validation", metric, "the held-out fold") for metric in METRICS.values()),
     *(_measured("test", metric, "the test set") for metric in METRICS.values()),
-    *(_sum(name, "float64", "s") for name in ("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s")),
-    _recorded("device_seconds", "float64", _DEVICE_SECONDS, "s"),
-    _sum("energy_j", "float64", "J"),
-    *(_sum(name, "Int64") for name in ("epochs", "images", "resumed")),
+    *(_cost(name, "float64", "s") for name in ("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s")),
+    _recorded("device_seconds", "float64", _DEVICE_SECONDS, "s", attrgetter("cost.device_seconds")),
+    _cost("energy_j", "float64", "J"),
+    *(_cost(name, "Int64") for name in ("epochs", "images", "resumed")),
     _recorded(
         "failed_attempts", "Int64", "attempts that failed before and were run again", of=lambda one: len(one.attempts)
     ),
+    _recorded("wasted_s", "float64", "device-seconds of these failed attempts", "s"),
     _recorded("peak_memory", "Int64", "the most memory that was used", "B"),
     _recorded("device", "string", _about(Cost, "device"), of=attrgetter("cost.device")),
     _recorded("device_share", "float64", _about(Cost, "device_share"), "devices", attrgetter("cost.device_share")),

@@ -46,9 +46,9 @@ def search_cost_table(results: Results) -> Table:
     ]
     text = (
         "What each arm's search cost and what it bought. N_s is the number of distinct configurations trained, if "
-        "only in part; trials, epochs and device-seconds are those of the search stage, failed, repeated and stopped "
-        "ones included; device-seconds are (start-up + data + training + evaluation) × device share. Validation is the "
-        "selected configuration."
+        "only in part; trials, epochs and device-seconds are those of the search stage, failed and stopped trials "
+        "included, attempts that crashed and were run again not; device-seconds are (start-up + data + training + "
+        "evaluation) × device share. Validation is the selected configuration."
     )
     return Table("search_cost", "Search cost", caption(results, text), columns, rows)
 
@@ -108,7 +108,7 @@ def cost_plot(results: Results) -> Plot:
 
 @in_every_study(Section.COST_DETAILS)
 def accounting_table(results: Results) -> Table:
-    """Return what each arm and stage cost in trials, epochs, images, seconds and energy, failed attempts included."""
+    """Return what each arm and stage cost in trials, epochs, images, seconds and energy, and what crashes wasted."""
     rows = [
         {**vars(cost), "energy_kj": None if cost.energy_j is None else cost.energy_j / 1000, **head}
         for head, cost in _by_stage(results)
@@ -120,18 +120,17 @@ def accounting_table(results: Results) -> Table:
         Column("n_s", "N_s", "count"),
         *under("Trials", "count", trials="All", stopped="Stopped", failed="Failed", repeated="Repeated"),
         *under("", "count", epochs="Epochs", images="Images"),
-        *under("Device s", "seconds", device_seconds="All", wasted="Failed"),
+        *under("Device s", "seconds", device_seconds="Trials", wasted="Wasted"),
         Column("wall_s", "Wall s", "seconds"),
         *([Column("energy_kj", "kJ", "number", unit="kJ")] if measured else []),
     ]
     text = (
-        "What every trial cost, failed ones included. Repeated: attempts that failed and were run again; they are "
-        "counted in epochs, images and device-seconds, and the latter once more by themselves, under Failed. Wall: "
-        "while at least one trial of the row was running; arms run side by side, so theirs add up to more than that of "
-        "all."
+        "What every trial cost, failed ones included. Repeated: attempts that failed and were run again. Their "
+        "device-seconds are listed as wasted and count nowhere else, since a crash says nothing about a method. "
+        "Wall: while at least one trial of the row was running. Arms run side by side, so their sum exceeds the total."
     )
     text += " Energy: the device's counter × the share of the device." if measured else " Energy was not measured."
-    resumed = sum(cost.resumed for trial in results.every_trial if trial.record for cost in trial.record.costs)
+    resumed = cost_of(results.every_trial).resumed
     lost = "was interrupted and resumed from a checkpoint: the seconds between the two are in no record"
     notes = [f"{resumed} times a trial {lost}." if resumed else "", reuse_sentence(results.every_trial)]
     return Table("cost_accounting", "Cost by arm and stage", caption(results, text), columns, rows, notes)
@@ -152,7 +151,7 @@ def time_table(results: Results) -> Table:
         Column("peak_gb", "Peak GB", "number", unit="GB"),
     ]
     text = (
-        "Seconds of all trials by kind, failed and repeated ones included. Other: waiting for the runner between "
+        "Seconds of all trials by kind, failed ones included. Other: waiting for the runner between "
         "epochs, checkpoints, and the last work of a worker that died; only the last is in the device-seconds."
     )
     return Table("where_time_went", "Time by kind of work", caption(results, text), columns, rows)

@@ -19,13 +19,16 @@ PARTS = ("startup_s", "data_s", "train_s", "eval_s")
 class TotalCost:
     """Sums over trials that have a record, whatever their status: a failed trial costs, too.
 
+    They are what an undisturbed run costs. What attempts cost that failed and were run again is in `wasted` and
+    `wall_s` alone: a machine that crashes says nothing about a method.
+
     Args:
         stopped, failed: of the trials (diverged ones have failed). repeated: attempts that failed and were run again.
         resumed: how often one continued from a checkpoint.
-        epochs, images, device_seconds, parts: those of earlier attempts with them; `wasted` are the latter's
-            device-seconds. parts: seconds of start-up, data, training and evaluation, by the names of records.
+        parts: seconds of start-up, data, training and evaluation, by the names of records.
+        wasted: device-seconds of failed attempts.
         outside: seconds in none of the parts. peak_memory: bytes, the highest.
-        wall_s: seconds in which at least one of the trials ran.
+        wall_s: seconds in which at least one of the trials or attempts ran.
         energy_j: None where it was not measured.
     """
 
@@ -50,7 +53,7 @@ def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
     """Return the cost of these trials."""
     records = [trial.record for trial in trials if trial.record is not None]
     attempts = [attempt for record in records for attempt in record.attempts]
-    costs = [cost for record in records for cost in record.costs]
+    costs = [record.cost for record in records]
     energies = [cost.energy_j for cost in costs if cost.energy_j is not None]
     statuses = Counter(record.status for record in records)
     return TotalCost(
@@ -62,8 +65,8 @@ def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
         resumed=sum(cost.resumed for cost in costs),
         epochs=sum(cost.epochs for cost in costs),
         images=sum(cost.images for cost in costs),
-        device_seconds=math.fsum(record.device_seconds for record in records),
-        wasted=math.fsum(attempt.cost.device_seconds for attempt in attempts),
+        device_seconds=math.fsum(cost.device_seconds for cost in costs),
+        wasted=math.fsum(record.wasted_s for record in records),
         parts={name: math.fsum(getattr(cost, name) for cost in costs) for name in PARTS},
         outside=math.fsum(cost.wall_s - cost.parts_s for cost in costs),
         peak_memory=max((float(record.peak_memory or 0) for record in records), default=math.nan),
@@ -109,7 +112,8 @@ def utilisation(executions: Iterable[Execution], trials: Iterable[PlannedTrial])
     Not a number before one has. Trials that took the record of an equal one took none of these slots.
     """
     ended = [(execution.wall_s, execution.slots) for execution in executions if execution.wall_s is not None]
-    costs = [cost for trial in trained_here(trials) if trial.record for cost in trial.record.costs]
+    records = [trial.record for trial in trained_here(trials) if trial.record]
+    costs = [cost for one in records for cost in (one.cost, *(attempt.cost for attempt in one.attempts))]
     slot_seconds = math.fsum(wall_s * slots for wall_s, slots in ended)
     busy = math.fsum(part for cost in costs for part in (cost.data_s, cost.train_s, cost.eval_s))
     return busy / slot_seconds if slot_seconds > 0 else math.nan

@@ -94,8 +94,8 @@ class PlannedTrial:
 
     @cached_property
     def device_seconds(self) -> float:
-        """(startup + data + train + evaluation seconds) × device share, earlier attempts' too; NaN without a record."""
-        return self.record.device_seconds if self.record else math.nan
+        """Device-seconds of the trial itself, without attempts that failed before; NaN without a record."""
+        return self.record.cost.device_seconds if self.record else math.nan
 
     @property
     def reused_from(self) -> str:

@@ -137,7 +137,7 @@ def metrics_of_the_end(record: Record) -> list[Metric]:
         empty, batches = (sum(getattr(row, name) for row in rows) for name in ("empty_batches", "batches"))
         values |= {"initial_epsilon": first.epsilon, "initial_beta": first.beta}
         values["empty_batches_share"] = empty / max(1, batches)
-    values["system/device_seconds"] = record.device_seconds
+    values["system/device_seconds"] = record.cost.device_seconds
     if record.peak_memory is not None:
         values["system/peak_memory_megabytes"] = record.peak_memory / 1e6
     if record.cost.train_s > 0:

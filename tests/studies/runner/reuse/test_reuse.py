@@ -119,7 +119,7 @@ def test_costs_count_as_what_they_were_and_the_report_says_what_was_spent_here(t
     assert search_cost(ours, "other_triplet").n_s == 3
     number, spent = (
         len(marked(two / "reusing")),
-        sum(r.device_seconds for r in read_records(two / "reusing") if not r.reused_from),
+        sum(r.cost.device_seconds for r in read_records(two / "reusing") if not r.reused_from),
     )
     sentence = f"{number} of {len(ours.trials)} trials were not trained, since equal ones were ({number} from first)"
     assert reuse_sentence(ours.every_trial).startswith(sentence)

@@ -69,7 +69,7 @@ def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Ban
     training = {name: str(value) for name, value in flat(record.config)}
     told = {"arm": "triplet_grid", "stage": "search", "replicate": "0", "seed": str(record.seed), "epsilon": "0.0"}
     assert run.data.params == training | told
-    assert run.data.metrics["system/device_seconds"] == record.device_seconds
+    assert run.data.metrics["system/device_seconds"] == record.cost.device_seconds
     assert [metric.step for metric in client.get_metric_history(run.info.run_id, "loss")] == list(range(1, EPOCHS + 1))
     assert run.data.metrics["validation/mAP_at_R"] == record.metrics.validation["mAP_at_R"]
 
