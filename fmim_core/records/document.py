@@ -63,7 +63,8 @@ class Document(DocumentPart):
         """Return the document in a file, which errors call `where`, or else by its path.
 
         Raises:
-            Damaged: not JSON, not what was written, or not of this form; names the file and what is wrong with it.
+            FileNotFoundError: there is nothing.
+        Damaged: no file, not JSON, not what was written, or not of this form; names it and what is wrong with it.
             ValueError: of another version.
         """
         content, where = read_json(path, where), where or str(path)
@@ -82,6 +83,14 @@ class Document(DocumentPart):
         if sha256 is None:
             raise Damaged(f"{where} is malformed: {SHA256}: is missing")
         return document
+
+    @classmethod
+    def find(cls, path: Path, where: str = "") -> Self | None:
+        """Return the document in a file; None where there is nothing. Raises as `read`."""
+        try:
+            return cls.read(path, where)
+        except FileNotFoundError:
+            return None
 
 
 def flat(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -21,8 +22,50 @@ _HALVES = re.compile("[\ud800-\udfff]")
 """Halves of characters, as Python has them in the names of files that are no UTF-8: UTF-8 cannot hold them."""
 
 
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe (FIFO)",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
 class Damaged(ValueError):
     """A file does not hold what was written to it; the message names it, and says what is wrong."""
+
+
+def other_than_file(path: str | Path) -> str | None:
+    """Return in words what a path, or the end of the links at it, is in place of a regular file; None where it is one.
+
+    Raises:
+        OSError: there is nothing, or it may not be looked at.
+    """
+    mode = os.stat(path).st_mode
+    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "no regular file")
+
+
+def check_is_file(path: Path, where: str = "") -> None:
+    """Check that this is a regular file, which errors call `where`: a pipe may never end and a device has no end.
+
+    Raises:
+        FileNotFoundError: there is nothing.
+        Damaged: there is something else, such as a folder, a pipe, or a link to nothing; says what.
+    """
+    try:
+        other = other_than_file(path)
+    except OSError:
+        if not path.is_symlink():
+            raise
+        other = "a link that leads nowhere"
+    if other:
+        raise Damaged(f"{where or path} is {other}, where a file belongs")
+
+
+def read_file(path: Path, where: str = "") -> bytes:
+    """Return the content of a regular file; raise as `check_is_file`."""
+    check_is_file(path, where)
+    return path.read_bytes()
 
 
 def set_aside(path: Path) -> Path:
@@ -61,6 +104,21 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+_PART = re.compile(r"\..+\.(\d+)\.part")
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what processes of this machine that have ended had half written, in a folder and below it."""
+    for path in folder.rglob(".*.part"):
+        if (found := _PART.fullmatch(path.name)) and path.is_file():
+            try:
+                os.kill(int(found[1]), 0)  # whether there is such a process
+            except (ProcessLookupError, OverflowError):
+                path.unlink(missing_ok=True)
+            except PermissionError:  # there is, and it is somebody else's
+                continue
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -117,10 +175,12 @@ def read_json(path: Path, where: str = "") -> Any:
     Where there is no `sha256`, as in what others or earlier versions have written, there is nothing to compare.
 
     Raises:
-        Damaged: it is not JSON, or not what was written.
+        FileNotFoundError: there is nothing.
+        Damaged: it is no file, not JSON, or not what was written.
     """
+    content_bytes = read_file(path, where)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = content_bytes.decode()
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{where or path} is not readable JSON ({error})") from error

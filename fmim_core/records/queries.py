@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmim_core.metric_names import INTERVALS, METRICS
-from fmim_core.records.files import write_bytes
+from fmim_core.records.files import read_file, write_bytes
 from fmim_core.records.record import record_path
 
 if TYPE_CHECKING:
@@ -106,9 +106,10 @@ def read_queries(path: Path, sha256: str) -> pd.DataFrame:
     """
     import pyarrow.parquet as parquet
 
-    if not path.exists():
-        raise ValueError(f"{path.name} is missing")
-    content = path.read_bytes()
+    try:
+        content = read_file(path, path.name)
+    except FileNotFoundError:
+        raise ValueError(f"{path.name} is missing") from None
     if hashlib.sha256(content).hexdigest() != sha256:
         raise ValueError(
             f"{path.name} is damaged or not this record's: its SHA-256 is not the one that the record names"

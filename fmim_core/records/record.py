@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from fmim_core.records.document import Document, DocumentPart, DottedName, Name, Time
-from fmim_core.records.files import Damaged
+from fmim_core.records.files import Damaged, read_file
 from fmim_core.records.parts import (
     ON_FOLDS,
     Absent,
@@ -161,19 +162,26 @@ def read_record(out: Path, trial: str) -> Record | None:
     Raises:
         ValueError: it cannot be read; names the file and what is wrong with it.
     """
-    path = record_path(out, trial)
-    return Record.read(path) if path.exists() else None
+    return Record.find(record_path(out, trial))
 
 
-def read_records(out: Path, on_damage: Callable[[Path, Damaged], None] | None = None) -> Iterator[Record]:
-    """Yield all records of a study's folder, by name; raise as `read_record`, unless `on_damage` is told instead."""
+def read_records(
+    out: Path,
+    on_damage: Callable[[Path, ValueError], None] | None = None,
+    instead_of: type[ValueError] = Damaged,
+) -> Iterator[Record]:
+    """Yield all records of a study's folder, by name.
+
+    Raises:
+        ValueError: as `read_record`, unless `on_damage` is told `instead_of` an error of that type.
+    """
     for path in sorted((out / "records").glob("*.json")):
         try:
             yield Record.read(path)
-        except Damaged as damaged:
+        except instead_of as error:
             if on_damage is None:
                 raise
-            on_damage(path, damaged)
+            on_damage(path, error)
 
 
 def trials_with_result(out: Path) -> Iterator[tuple[str, Path]]:
@@ -183,5 +191,6 @@ def trials_with_result(out: Path) -> Iterator[tuple[str, Path]]:
     shows when it is read, and few of those found here are.
     """
     for path in sorted((out / "records").glob("*.json")):
-        if found := _RESULT.search(path.read_bytes()):
-            yield found[1].decode(), path
+        with suppress(Damaged):  # no file: whoever runs that study is told
+            if found := _RESULT.search(read_file(path)):
+                yield found[1].decode(), path

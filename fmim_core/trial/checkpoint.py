@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from fmim_core.config import in_words
-from fmim_core.records import Damaged, Record, write_bytes
+from fmim_core.records import Damaged, Record, read_file, write_bytes
 from fmim_core.seeding import scoped_torch_seed
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.ensemble import Ensemble
@@ -51,11 +51,12 @@ def read_checkpoint(path: Path, device: torch.device) -> dict[str, Any] | None:
     With torch's safe default: no code in it is run.
 
     Raises:
-        Damaged: it is not what was written.
+        Damaged: it is no file, or not what was written.
     """
-    if not path.exists():
+    try:
+        stored, _, digest = read_file(path).rpartition(MARK)
+    except FileNotFoundError:
         return None
-    stored, _, digest = path.read_bytes().rpartition(MARK)
     archive = stored[: -len(NO_COMMENT)] + NO_COMMENT
     if hashlib.sha256(archive).hexdigest().encode() != digest:
         raise Damaged(f"{path} is damaged: its SHA-256 is not the one that it ends with")

@@ -21,7 +21,7 @@ from fmim_core.data.source import SourceDescription
 from fmim_core.fingerprint import fingerprint
 from fmim_core.machine import cores
 from fmim_core.metric_names import INTERVALS, Interval
-from fmim_core.records import Damaged, read_json, write_text
+from fmim_core.records import Damaged, check_is_file, read_file, read_json, write_text
 
 SCHEMA = 3
 FILES = ("bank.json", "images.u8", "development.csv", "test.csv")
@@ -54,17 +54,17 @@ class Bank:
         """Open the bank in the folder `path`.
 
         Raises:
-            ValueError: there is no bank.
-            Damaged: `bank.json` is not what was written, or `images.u8` has not its size; whether all else is what was
-                built, `check` says.
+            ValueError: there is no such folder.
+            Damaged: `bank.json` is missing or not what was written, or `images.u8` has not its size; whether all else
+                is what was built, `check` says.
         """
         path = Path(path).absolute()  # workers run in another folder
         try:
             about = read_json(path / "bank.json", "bank.json")
         except FileNotFoundError:
-            raise ValueError(
-                f"no bank in {path}: it has no bank.json. Move the folder away, then `fmim data prepare` builds it"
-            ) from None
+            if path.is_dir():
+                raise _damaged(path, "bank.json is missing") from None
+            raise ValueError(f"there is no bank in {path}: `fmim data prepare` builds it") from None
         except Damaged as damaged:
             raise _damaged(path, str(damaged)) from None
         if not isinstance(about, dict) or about.get("schema") != SCHEMA:
@@ -105,11 +105,16 @@ class Bank:
             ValueError: a file cannot be read.
         """
         try:
+            try:
+                for name in FILES:
+                    check_is_file(self.path / name, name)
+            except Damaged as damaged:
+                raise _damaged(self.path, str(damaged)) from None
             states = {name: (self.path / name).stat() for name in FILES}  # before anything is read
             files = {name: [of.st_size, of.st_mtime_ns, of.st_ctime_ns, of.st_ino] for name, of in states.items()}
             stamp = json.dumps({"content": self.fingerprint, "files": files})
-            with suppress(OSError, ValueError):
-                if (self.path / STAMP).read_text(encoding="utf-8") == stamp:
+            with suppress(OSError, Damaged):
+                if read_file(self.path / STAMP) == stamp.encode():
                     return
             self._check_content()
         except FileNotFoundError as error:
@@ -166,7 +171,9 @@ class Bank:
 
     def _index(self, name: str) -> pd.DataFrame:
         try:
-            content = (self.path / name).read_bytes()
+            content = read_file(self.path / name, name)
+        except Damaged as damaged:
+            raise _damaged(self.path, str(damaged)) from None
         except OSError as error:
             raise _damaged(self.path, f"{name} cannot be read ({error.strerror})") from None
         if hashlib.sha256(content).hexdigest() != self.sha256[name]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
-from fmim_core.data.files import other_than_file
 from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, ImageProblem, Refused, check_shape
+from fmim_core.records import other_than_file
 
 READING = 2  # raised when a file may give other pixels than before, so that banks are decoded anew
 NEARLY_BLACK = 26  # a tenth of the grey scale

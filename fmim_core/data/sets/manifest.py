@@ -16,7 +16,6 @@ import pandas as pd
 from pydantic import Field, ValidationError
 
 from fmim_core.config import Config, in_words
-from fmim_core.data.files import other_than_file
 from fmim_core.data.image_set import ROLES, matched_subjects, protocol_of
 from fmim_core.data.sets.base import Listing, check_index
 from fmim_core.data.source import ABOUT_COLUMNS, EVERY_COLUMN, SourceDescription
@@ -41,6 +40,7 @@ from fmim_core.data.tables.cells import (
 from fmim_core.data.tables.findings import Findings, shortened
 from fmim_core.data.tables.reading import ReadTable, read_table
 from fmim_core.metric_names import YEAR, Unit
+from fmim_core.records import other_than_file
 
 REQUIRED = ("image", "subject", "months")
 OPTIONAL = ("role", "side", "split", *ABOUT_COLUMNS)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from fmim_core.data.files import other_than_file
 from fmim_core.data.tables.cells import one_form
 from fmim_core.data.tables.findings import Findings, shortened
+from fmim_core.records import other_than_file
 
 SEPARATORS = (",", ";", "\t", "|")
 MAX_BYTES = 2**30  # unpacked; the tables of ChestX-ray14 have 10 MB, the OAI's up to 50

@@ -120,9 +120,9 @@ def read_study(out: Path) -> StudyFile:
         ValueError: no readable study.json of a known schema in `out`.
     """
     path = study_path(out)
-    if not path.is_file():
+    study = StudyFile.find(path)
+    if study is None:
         raise ValueError(f"{out} holds no study.json: give the folder that a study wrote (its --out), or run one")
-    study = StudyFile.read(path)
     if study.metric not in METRICS:
         raise ValueError(f"{path}: metric {study.metric!r} is unknown; there are {', '.join(METRICS)}")
     shown = {"arms": [_shown(arm) for arm in study.arms], "references": [_shown(one) for one in study.references]}
@@ -152,10 +152,8 @@ def arms_by_split(study: StudyFile, out: Path, problems: list[Problem]) -> dict[
 
 def read_by_arm(kind: type[ByArm], path: Path, problems: list[Problem], otherwise: str) -> ByArm:
     """Return a document by arm; without any arm if there is no such file, or it cannot be read, which is a problem."""
-    if not path.is_file():
-        return kind()
     try:
-        return kind.read(path, "the file")
+        return kind.find(path, "the file") or kind()
     except ValueError as error:
         problems.append(Problem(path.name, f"{otherwise}: {error}"))
         return kind()
@@ -186,7 +184,7 @@ def _record(path: Path, study: StudyFile) -> Record:
     """Read a record; raises ValueError with the reason why it does not count."""
     if path.name.endswith(QUERIES_ENDING):
         raise ValueError("queries without their record: the trial has not ended, or the record was taken away")
-    if path.suffix != ".json" or not path.is_file():
+    if path.suffix != ".json":
         raise ValueError("unknown file: records end in .json")
     record = Record.read(path, "the record")
     if record.study != study.study:

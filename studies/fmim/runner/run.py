@@ -46,6 +46,7 @@ from fmim_core.records import (
     now,
     progress_path,
     read_records,
+    remove_parts,
 )
 from fmim_reports.reading.results import Results
 
@@ -154,6 +155,7 @@ def run_plan(plan: Plan, setup: Setup, observer: RunObserver, cluster: RayCluste
         with locked(setup.folder) as unlocked:
             if unlocked:
                 observer.warn(unlocked)
+            remove_parts(setup.folder)
             following: Plan | None = resumed_plan(checked.plan, setup.folder)
             while following is not None:
                 execution = _Execution(replace(checked, plan=following), setup, observer, backend, bank, begun)

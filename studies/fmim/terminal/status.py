@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,6 +76,7 @@ def about(seconds: float) -> str:
 
 
 WATCHED_EVERY_S = 2.0
+DAMAGED_SHOWN = 3
 READING_SHARE = 5.0  # pauses are so many times as long as reading the records takes
 
 
@@ -82,9 +84,10 @@ class StudyStatus:
     """The progress of a study now.
 
     owner: the process that runs it; None where none does. command: goes on with it, where that is known.
+    damaged: of each file that cannot be read the reason, which names it; the others count.
 
     Raises:
-        ValueError: a document or record cannot be read.
+        ValueError: study.json cannot be read.
     """
 
     def __init__(self, out: Path) -> None:
@@ -93,15 +96,19 @@ class StudyStatus:
             written = ProgressFile.read(progress_path(out))
         lengths, reused = (written.lengths, written.reused) if written else ({}, {})
         self.progress = StudyProgress(self.study, lengths, self.study.executions[-1].slots, reused)
-        self.failed = 0
-        for outcome in map(Outcome.of, read_records(out)):
+        self.failed, self.damaged = 0, list[str]()
+        records = read_records(out, lambda path, error: self.damaged.append(str(error)), ValueError)
+        for outcome in map(Outcome.of, records):
             self.failed += outcome.status == "failed"
             if self.owner or outcome.final:  # a failed one runs again when the study goes on
                 self.progress.count(outcome)
         if self.owner and written:
             self.progress.running |= {one.trial: one for one in written.running}
-        selection = out / "selection.json"
-        self.selected = dict(SelectionFile.read(selection).arms) if selection.exists() else {}
+        try:
+            self.selected = dict((SelectionFile.find(out / "selection.json") or SelectionFile()).arms)
+        except ValueError as error:
+            self.selected = {}
+            self.damaged.append(str(error))
         self.command = written.command if written else None
         self.seconds_left = self.progress.seconds_left(datetime.now(UTC))
 
@@ -115,7 +122,7 @@ class StudyStatus:
         """The status as `fmim status` prints it."""
         line = f"{self.study.study} ({self.study.preset}): {in_one_line(self.progress, None)}"
         tables = (self._arms(), running_of(self.progress))
-        lines = (Text(without_controls(one)) for one in (line, self._now()))
+        lines = (Text(without_controls(one)) for one in (line, self._now(), *self._not_counted()))
         return Group(*lines, *(table for table in tables if table.rows))
 
     def _now(self) -> str:
@@ -126,6 +133,13 @@ class StudyStatus:
             return "complete; nothing runs"
         failed = f"; {self.failed} failed and run again" if self.failed else ""
         return f"not running{failed}{left}; to go on: {self.command or 'the command that began it, once more'}"
+
+    def _not_counted(self) -> Iterator[str]:
+        """Say which files cannot be read, at most the first few."""
+        if self.damaged:
+            shown = self.damaged[:DAMAGED_SHOWN]
+            more = f"\n  and {len(self.damaged) - len(shown)} more" if len(shown) < len(self.damaged) else ""
+            yield "\n  ".join(["cannot be read, and does not count:", *shown]) + more
 
     def _arms(self) -> TextTable:
         arms = self.progress.arms.values()
@@ -168,6 +182,7 @@ class StudyStatus:
             "command": self.command,
             "metric": progress.metric.name,
             "arms": arms,
+            "damaged": self.damaged,
             "running": [one.model_dump(mode="json") for one in progress.running.values()],
         }
         return json.dumps(fields, indent=1, ensure_ascii=False)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from fmim.plan import Plan
 from fmim.runner.folder.study_file import new_study, read_study
-from fmim.runner.search.arm_search import Proposals, proposals_path, proposed_again
+from fmim.runner.search.arm_search import Proposals, proposals_path, proposed_again, sampled_trials
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Damaged, Record, StudyFile, flat, queries_path, read_records, set_aside
+from fmim_core.records import Damaged, Record, StudyFile, flat, queries_path, read_file, read_records, set_aside
 
 
 def outcomes_of_plan(
@@ -34,7 +35,7 @@ def outcomes_of_plan(
     outcomes: dict[str, Outcome] = {}
     lost, foreign = [], []
 
-    def move(path: Path, damaged: Damaged) -> None:
+    def move(path: Path, damaged: ValueError) -> None:
         warn(f"{damaged}: moved to {set_aside(path).name}, and its trial runs again")
 
     for record in read_records(out, move):
@@ -65,28 +66,41 @@ def _has_its_queries(out: Path, record: Record, warn: Callable[[str], None]) -> 
     if record.queries_sha256 is None:
         return True
     path = queries_path(out, record.trial)
-    if not path.exists():
+    try:
+        if hashlib.sha256(read_file(path)).hexdigest() == record.queries_sha256:
+            return True
+        what = f"{path} is damaged (another SHA-256)"
+    except FileNotFoundError:
         return False
-    if hashlib.sha256(path.read_bytes()).hexdigest() == record.queries_sha256:
-        return True
-    warn(f"{path} is damaged (another SHA-256): moved to {set_aside(path).name}, and its trial runs again")
+    except Damaged as damaged:
+        what = str(damaged)
+    warn(f"{what}: moved to {set_aside(path).name}, and its trial runs again")
     return False
 
 
 def _proposals(out: Path, plan: Plan, bank: Bank, warn: Callable[[str], None]) -> Proposals:
-    """Return what searches proposed; a damaged file is set aside, and made again from the records."""
+    """Return what searches proposed; a damaged file is set aside, and made again from the records, as a lost one is."""
+    path, moved = proposals_path(out), ""
+
+    def searched() -> dict[str, Record]:
+        return sampled_trials(plan, read_records(out, lambda path, damaged: None))
+
     try:
+        if not os.path.lexists(path) and searched():
+            raise Damaged(f"{path} is missing")
         return Proposals(out)
     except Damaged as damaged:
         try:
-            again = proposed_again(plan, bank, read_records(out, lambda path, damaged: None))
+            again = proposed_again(plan, bank, searched())
         except ValueError as error:
             raise ValueError(
                 f"{damaged}. The records do not give it back ({error}): put a copy of it back, or --fresh to move the "
                 "folder aside and start over"
             ) from damaged
-        warn(f"{damaged}: moved to {set_aside(proposals_path(out)).name}, and made again from the records")
-        again.write(proposals_path(out))
+        if os.path.lexists(path):
+            moved = f"moved to {set_aside(path).name}, and "
+        warn(f"{damaged}: {moved}made again from the records")
+        again.write(path)
         return Proposals(out)
 
 

@@ -39,8 +39,7 @@ def read_study(out: Path) -> StudyFile | None:
     Raises:
         ValueError: it cannot be read.
     """
-    path = study_path(out)
-    return StudyFile.read(path) if path.exists() else None
+    return StudyFile.find(study_path(out))
 
 
 def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:

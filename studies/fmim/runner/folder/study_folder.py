@@ -85,8 +85,7 @@ def _check_decisions(out: Path) -> None:
     """Raise a `ValueError` where a document that says what was decided is damaged, or of another version."""
     for name, without in WITHOUT.items():
         try:
-            if (out / name).is_file():
-                DOCUMENTS[name].read(out / name)
+            DOCUMENTS[name].find(out / name)
         except Damaged as damaged:
             to_do = f"put a copy of it back, or move it out of the folder: without it, {without}"
             raise ValueError(f"{damaged}. To go on, {to_do}") from damaged
@@ -95,7 +94,7 @@ def _check_decisions(out: Path) -> None:
 def _read(path: Path) -> Document | None:
     """Return one of the study's documents; None where it is not there, or damaged."""
     try:
-        return DOCUMENTS[path.name].read(path) if path.is_file() else None
+        return DOCUMENTS[path.name].find(path)
     except Damaged:
         return None
 
@@ -134,7 +133,7 @@ def study_folder(out: Path) -> Path:
     Raises:
         ValueError: it has no study.json; names those that are like it, or lie in it.
     """
-    if (out / "study.json").is_file():
+    if os.path.lexists(study_path(out)):
         return out
     if not out.is_dir():
         hint = did_you_mean_path(out) or ". Give the folder of a study, e.g. runs/automargin_vs_grid"
@@ -187,8 +186,7 @@ def find_replicate(out: Path, arm: str, seed: int) -> Replicate:
 
 def completed_replicates(out: Path, study: StudyFile, arm: str) -> dict[int, Record]:
     """Return the completed replicates of the arm's winner, by seed."""
-    path = out / "selection.json"
-    selected = (SelectionFile.read(path) if path.exists() else SelectionFile()).arms.get(arm)
+    selected = (SelectionFile.find(out / "selection.json") or SelectionFile()).arms.get(arm)
     if selected is None or selected.number is None:
         return {}
     names = [trial_name(arm, selected.number, "replicate", seed) for seed in range(study.arm(arm).replicates)]

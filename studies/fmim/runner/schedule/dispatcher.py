@@ -59,7 +59,7 @@ class Dispatcher:
         self._ready: list[tuple[int, int, int, str, TrialSpec]] = []  # a heap: the longest, arm's rank, replicate
         self._queued: set[str] = set()  # replicates and references that have been in it
         self._selections: dict[Search, FixedSelection] = {}
-        self._before = SelectionFile.read(self._path) if self._path.exists() else SelectionFile()
+        self._before = SelectionFile.find(self._path) or SelectionFile()
         self.handed_out = 0
         proposals = Proposals(out)
         order = sorted(plan.arms, key=lambda arm: -arm.budget)

@@ -32,7 +32,7 @@ class Proposals:
 
     def __init__(self, out: Path) -> None:
         self._path = proposals_path(out)
-        self._splits = (ProposalsFile.read(self._path) if self._path.exists() else ProposalsFile()).by_split
+        self._splits = (ProposalsFile.find(self._path) or ProposalsFile()).by_split
 
     def of(self, arm: str, search_split: int) -> list[Configuration]:
         """Return an arm's configurations so far."""
@@ -192,27 +192,35 @@ class ArmSearch:
         return [self._outcomes[spec.id] for spec in self.trials[number] if spec.id in self._outcomes]
 
 
-def proposed_again(plan: Plan, bank: Bank, records: Iterable[Record]) -> ProposalsFile:
+def sampled_trials(plan: Plan, records: Iterable[Record]) -> dict[str, Record]:
+    """Return the records of trials whose configurations a search of the plan has proposed, by trial."""
+    sampled = {arm.name for arm in plan.arms if arm.listed is None}
+    return {
+        record.trial: record
+        for record in (records if sampled else ())
+        if record.stage == "search" and record.arm in sampled and record.search_split < plan.search_splits
+    }
+
+
+def proposed_again(plan: Plan, bank: Bank, searched: Mapping[str, Record]) -> ProposalsFile:
     """Search again with the results that there are, in a scratch folder, and return what is proposed.
 
-    A proposal follows from what was proposed before and its results, so that a damaged file can be made again.
+    A proposal follows from what was proposed before and its results, so that a lost file can be made again.
+
+    Args:
+        searched: `sampled_trials`.
 
     Raises:
         ValueError: a record has another configuration than its search proposes from the results that there are now.
     """
-    sampled = {arm.name: arm for arm in plan.arms if arm.listed is None}
-    searched = {
-        record.trial: record
-        for record in records
-        if record.stage == "search" and record.arm in sampled and record.search_split < plan.search_splits
-    }
     outcomes = {trial: Outcome.of(record) for trial, record in searched.items()}
     with tempfile.TemporaryDirectory() as folder:
         proposals = Proposals(Path(folder))
         searches = [
             ArmSearch(plan, arm, bank, proposals, outcomes, lambda spec: 0, split)
             for split in range(plan.search_splits)
-            for arm in sampled.values()
+            for arm in plan.arms
+            if arm.listed is None
         ]
     proposed = {spec.id: spec.configuration for search in searches for trials in search.trials for spec in trials}
     for trial, record in searched.items():

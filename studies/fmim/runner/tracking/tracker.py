@@ -11,7 +11,7 @@ from fmim.runner.folder.locks import locked
 from fmim.runner.folder.study_folder import check_folder
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.runs import STATUS_OF_STUDY, Identity, Runs
-from fmim_core.records import Damaged, EpochRow, Record, StudyFile, now, read_records
+from fmim_core.records import EpochRow, Record, StudyFile, now, read_records
 from fmim_core.trial.spec import TrialSpec
 
 logger = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ def mirror_study(out: Path, study: StudyFile, address: TrackingAddress, tell: Ca
     """
     check_folder(out, study.study, mirror=address.files_in(out.absolute()))
 
-    def leave_out(path: Path, damaged: Damaged) -> None:
+    def leave_out(path: Path, damaged: ValueError) -> None:
         tell(f"{damaged}: left out; the next start sets it aside, and runs its trial again")
 
     with locked(out) as unlocked:

@@ -156,6 +156,7 @@ def flip(path: Path, position: int) -> None:
         (lambda path: (path / "images.u8").write_bytes(bytes(512)), "images.u8 (rows 0 to 7) changed after the bank"),
         (lambda path: (path / "images.u8").unlink(), "images.u8 has 0 bytes"),
         (lambda path: (path / "test.csv").unlink(), "test.csv is missing"),
+        (lambda path: (path / "bank.json").unlink(), "bank.json is missing"),
         (lambda path: (path / "bank.json").write_text(""), "bank.json is not readable JSON"),
         (lambda path: (path / "bank.json").write_text("[]"), "bank.json has schema []"),
         (lambda path: (path / "bank.json").write_text('{"schema": 3}'), "bank.json lacks or has too much"),

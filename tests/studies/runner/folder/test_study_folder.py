@@ -108,11 +108,14 @@ def test_what_no_study_writes_is_refused_by_name(tmp_path: Path, name: str, fres
 def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused(tmp_path: Path) -> None:
     out = ours(tmp_path / "x")
     (out / "selection.json").unlink()
-    for name in ("selection.json", ".lock"):
+    for name in ("selection.json", ".lock", "calibration.json"):
         (out / name).mkdir()
     os.mkfifo(out / "surfaces.json")
     (out / "checkpoints").write_text("mine")
-    names = r"holds what no study writes: \.lock, checkpoints, selection\.json and 1 more$"
+    with pytest.raises(ValueError, match=r"selection\.json is a folder, .* move it out of the folder"):
+        options(tmp_path, out).check()
+    (out / "selection.json").rmdir()
+    names = r"holds what no study writes: \.lock, calibration\.json, checkpoints and 1 more$"
     with pytest.raises(ValueError, match=names):
         options(tmp_path, out).check()
 

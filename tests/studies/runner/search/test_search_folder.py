@@ -84,11 +84,15 @@ def test_another_seed_is_refused_even_before_the_first_record(tiny_bank: Bank, t
         outcomes_of_plan(tmp_path, plan_of(TPE_ARM, seed=1), tiny_bank)
 
 
-def test_records_without_their_proposals_are_not_trained_again(tiny_bank: Bank, tmp_path: Path) -> None:
-    begun(tmp_path, tiny_bank, plan_of(TPE_ARM))
-    (tmp_path / "proposals.json").rename(tmp_path / "elsewhere.json")
-    with pytest.raises(ValueError, match=r"its proposals.json does not have \(e.g. tpe.c00.fold0\): put the file back"):
-        outcomes_of_plan(tmp_path, plan_of(TPE_ARM), tiny_bank)
+def test_proposals_that_are_gone_are_made_again(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan, told = plan_of(TPE_ARM), list[str]()
+    assert outcomes_of_plan(tmp_path, plan, tiny_bank, told.append) == {}
+    records = begun(tmp_path, tiny_bank, plan).records
+    whole = (tmp_path / "proposals.json").read_bytes()
+    (tmp_path / "proposals.json").unlink()
+    assert outcomes_of_plan(tmp_path, plan, tiny_bank, told.append).keys() == records.keys()
+    assert (tmp_path / "proposals.json").read_bytes() == whole
+    assert told == [f"{tmp_path / 'proposals.json'} is missing: made again from the records"]
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\0\0", b"{}", b"null", b"[]", b'{"schema": %d}' % SCHEMA])
