@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -59,6 +60,9 @@ def tiny_bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
 def pytest_configure(config: pytest.Config) -> None:
     """Workers take files in the order below; by itself pytest-xdist gives out those with the most tests first."""
     config.option.loadscopereorder = False
+    state = tempfile.TemporaryDirectory(prefix="fmim-state-")  # instead of what whoever runs the tests trusts
+    os.environ["XDG_STATE_HOME"] = state.name
+    config.add_cleanup(state.cleanup)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -71,24 +71,26 @@ def load(out: str | Path) -> StudyResults:
     return load(out)
 
 
-def load_model(out: str | Path, arm: str, seed: int = 0, device: str = "auto") -> EmbeddingModel:
+def load_model(
+    out: str | Path, arm: str, seed: int = 0, device: str = "auto", trust_code: bool = False
+) -> EmbeddingModel:
     """Load a model that a study trained: it embeds images as the study did, and ranks a gallery for each query.
-
-    The files of a study that was declared in one of its own are run, as study.json has them: open folders you trust.
 
     Args:
         out: the study's folder.
         arm: its name; the model is of its selected configuration.
         seed: the number of the replicate, from 0.
         device: `auto` (the GPU if there is one), `cpu`, or as torch names it.
+        trust_code: run the Python code that the folder brings, though you have not run it on this machine before.
 
     Raises:
-        ValueError: no such folder, arm or completed replicate (the message lists those there are), or no weights.
+        ValueError: no such folder, arm or completed replicate (the message lists those there are), no weights, or
+            somebody else's code.
     """
     from fmim.matching.model import load_replicate
     from fmim.runner.folder.study_folder import find_replicate
 
-    return load_replicate(find_replicate(Path(out), arm, seed), device)
+    return load_replicate(find_replicate(Path(out), arm, seed, trust_code), device)
 
 
 def _check_kinds(study: Study, kinds: set[type]) -> None:

@@ -26,7 +26,7 @@ def fmim(*arguments: object, cwd: Path, **variables: str) -> CompletedProcess[st
     """Run `python studies/run.py …` in a folder."""
     command = [sys.executable, str(ROOT / "studies" / "run.py"), *map(str, arguments)]
     environment = {"PATH": "/usr/bin:/bin", "COLUMNS": WIDE, "HOME": str(cwd.parent), "OMP_NUM_THREADS": "1"}
-    environment |= variables
+    environment |= {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]} | variables
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=environment, check=False)
 
 

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from fmim.printing import warn
+from fmim.runner.tracking.address import TrackingAddress
+
 
 def complete_study(incomplete: str) -> list[str]:
     """Return the studies of the catalogue that begin so."""
@@ -38,6 +41,28 @@ StudyName = Annotated[
 ]
 StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")]
+
+
+def warn_of_password(address: str | None) -> str | None:
+    """Warn where the address that is given may hold a password: a command line is for all to read."""
+    if address and not address.startswith("@"):
+        given = TrackingAddress.of(address)
+        if given.whole != given.shown:
+            warn(
+                "other users of this machine can read the password in --tracking-uri: put the address into a file and "
+                "give --tracking-uri @FILE, or set FMIM_TRACKING_URI"
+            )
+    return address
+
+
+TrackingUri = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URI|@FILE",
+        callback=warn_of_password,
+        help="MLflow's database or server; default where the study was mirrored to.",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan only.")]
 
 

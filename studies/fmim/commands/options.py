@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, model_validator
 from typer import Option
 
 from fmim import catalogue
-from fmim.commands.arguments import StudyName, complete_data, complete_preset
+from fmim.commands.arguments import StudyName, complete_data, complete_preset, warn_of_password
 from fmim.declare import Preset, Study
 from fmim.declare.study import check_changes, read_changes, with_changes
 from fmim.own.study_file import is_study_file, place_of
@@ -90,7 +90,11 @@ class Options(Config):
     )
     tracking_uri: Annotated[
         str | None,
-        Option(help="MLflow's database or server; default mlflow.db beside the study's folder."),
+        Option(
+            metavar="URI|@FILE",
+            callback=warn_of_password,
+            help="MLflow's database or server; default FMIM_TRACKING_URI, or mlflow.db beside the study's folder.",
+        ),
         Field(repr=False),
     ] = None
     selected: Annotated[
@@ -115,8 +119,7 @@ class Options(Config):
             value, least = getattr(self, name), field.metadata[0].min if field.metadata else None
             if value is not None and least is not None and value < least:
                 raise ValueError(f"{name} {value}: give at least {least}")
-        if self.tracking_uri is not None:
-            TrackingAddress.of(self.tracking_uri)
+        TrackingAddress.named(self.tracking_uri)
         if self.backend == "inline" and self.address:
             raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
         if self.max_seeds is not None and not self.until_decided:
@@ -236,7 +239,9 @@ class Options(Config):
                 if isinstance(value, bool)
                 else [f"--{option}", str(value)]
             )
-        return shlex.join(parts) + (" --tracking-uri URI" if self.tracking_uri is not None else "")
+        uri = self.tracking_uri or ""
+        parts += ["--tracking-uri", uri] if uri.startswith("@") else []
+        return shlex.join(parts) + (" --tracking-uri URI" if uri and not uri.startswith("@") else "")
 
 
 def takes_options(*but: str, **given: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from fmim.commands.arguments import StudyFolder, new_folder
+from fmim.commands.arguments import StudyFolder, TrackingUri, new_folder
 from fmim.printing import ProgressBar, TextConsole
 from fmim.runner.folder.study_folder import study_folder
 from fmim.runner.tracking.address import TrackingAddress
@@ -60,6 +60,9 @@ Arm = Annotated[str, typer.Option("--arm", help="Whose model, e.g. adatriplet_au
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Which replicate's model.")]
 DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that a named data set or table lies in.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+TrustCode = Annotated[
+    bool, typer.Option("--trust-code", help="Run the Python code that OUT brings, though you have not run it before.")
+]
 OfSplit = Annotated[
     Literal["train", "test"] | None, typer.Option("--split", help="Of tables, only the subjects on this side.")
 ]
@@ -79,11 +82,12 @@ def embed(
     split: OfSplit = None,
     side: OfSide = None,
     device: Device = "auto",
+    trust_code: TrustCode = False,
 ) -> None:
     """Write the embedding of every image of a table, beside what the table says of it."""
     from fmim.runner.folder.study_folder import find_replicate
 
-    replicate = find_replicate(out, arm, seed)
+    replicate = find_replicate(out, arm, seed, trust_code)
     from fmim.matching.images import images_at
     from fmim.matching.output import check_embeddings_file, write_embeddings
 
@@ -121,6 +125,7 @@ def match(
     split: OfSplit = None,
     side: OfSide = None,
     device: Device = "auto",
+    trust_code: TrustCode = False,
 ) -> None:
     """Rank the images of a gallery by their similarity to each query: who might that be?
 
@@ -129,7 +134,7 @@ def match(
     """
     from fmim.runner.folder.study_folder import find_replicate
 
-    replicate = find_replicate(out, arm, seed)
+    replicate = find_replicate(out, arm, seed, trust_code)
     folder = None if to is None else new_folder("--to", to)
     from fmim.matching.images import matched_images
 
@@ -148,15 +153,10 @@ def match(
         console.say(f"candidates, and pictures of the first queries: {folder}")
 
 
-def mirror(
-    out: StudyFolder,
-    tracking_uri: Annotated[
-        str | None, typer.Option(help="MLflow's database or server; default where the study was mirrored to.")
-    ] = None,
-) -> None:
+def mirror(out: StudyFolder, tracking_uri: TrackingUri = None) -> None:
     """Bring MLflow up to date from the records of a study that nobody runs now; nothing is written twice."""
     study = StudyFile.read(study_path(study_folder(out)))
-    address = TrackingAddress.of_study(out, study) if tracking_uri is None else TrackingAddress.of(tracking_uri)
+    address = TrackingAddress.named(tracking_uri) or TrackingAddress.of_study(out, study)
     from fmim.runner.tracking.tracker import mirror_study
 
     if not mirror_study(out, study, address, TextConsole().say):
@@ -165,13 +165,14 @@ def mirror(
 
 def ui(
     out: StudyFolder,
+    tracking_uri: TrackingUri = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
 ) -> None:
     """Open MLflow's page of a study, in the database or on the server that it was mirrored to."""
     from fmim.runner.tracking.server import open_page, page_of, serve
 
     study, say = StudyFile.read(study_path(study_folder(out))), TextConsole().say
-    address = TrackingAddress.of_study(out, study)
+    address = TrackingAddress.named(tracking_uri) or TrackingAddress.of_study(out, study)
     page = page_of(out, study, address, say)
     if address.is_server:
         say(f"MLflow shows the study at {address}/{page}")

@@ -82,11 +82,17 @@ def run_code(code: Code, folder: Path) -> ModuleType:
     try:
         code.write(folder)
     except OSError:  # somebody else's folder, or a medium that can only be read
-        folder = Path(tempfile.mkdtemp(prefix="fmim-code-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder = scratch_folder()
         code.write(folder)
     _made_importable(folder)
     return importlib.import_module(code.main.module)
+
+
+def scratch_folder() -> Path:
+    """Return a new folder, which is there until this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="fmim-code-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def forget_others() -> None:

@@ -17,7 +17,8 @@ class Setup:
 
     Args:
         folder: the study's. studies: of all studies, whose completed trials are reused. banks: of decoded images.
-        tracking_uri: MLflow's database or server; None for the database in the folder of all studies.
+        tracking_uri: MLflow's database or server, or @FILE; None for that of FMIM_TRACKING_URI, or else the database in
+            the folder of all studies.
         data: the data set's name or file, in the folder data_root if that is given.
         gpus_per_trial: None for one where there is a GPU.
         selected: the folder of the study whose winners the arms have.
@@ -50,9 +51,7 @@ class Setup:
         Raises:
             ValueError: one that MLflow does not take.
         """
-        if self.tracking_uri is None:
-            return TrackingAddress.beside(self.studies / self.folder.name)
-        return TrackingAddress.of(self.tracking_uri)
+        return TrackingAddress.named(self.tracking_uri) or TrackingAddress.beside(self.studies / self.folder.name)
 
     def check_folders(self, study: str) -> None:
         """Check that the study's folder is new, empty, or the study's own, and that banks can lie where they are to.

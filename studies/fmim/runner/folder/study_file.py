@@ -12,6 +12,7 @@ from typing import Any
 from PIL import Image
 
 from fmim.plan import Plan
+from fmim.runner.folder.trust import remember
 from fmim_core.data.bank.bank import Bank
 from fmim_core.fingerprint import fingerprint
 from fmim_core.losses.surface import loss_surface
@@ -45,10 +46,13 @@ def read_study(out: Path) -> StudyFile | None:
 def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:
     """Write study.json with this execution added to those before, and return it; its id stays the same.
 
-    The files of a study of one's own are copied to code/ beside it.
+    The files of a study of one's own are copied to code/ beside it. They, and MLflow's address, are this user's choice
+    and known as such from now on.
     """
+    remember(execution.tracking_uri)
     if plan.study.code:
         plan.study.code.write(out / "code")
+        remember(plan.study.code.sha256)
     old, new = read_study(out), new_study(plan, bank)
     parts: dict[str, Any] = {"folds": folds, "executions": [*(old.executions if old else ()), execution]}
     if old is not None:

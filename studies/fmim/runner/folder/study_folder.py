@@ -9,6 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from fmim.runner.folder.locks import LOCK, is_foreign_lock
+from fmim.runner.folder.trust import check_code
 from fmim_core.records import (
     CalibrationFile,
     Damaged,
@@ -163,14 +164,15 @@ class Replicate:
         )
 
 
-def find_replicate(out: Path, arm: str, seed: int) -> Replicate:
-    """Return the replicate of an arm's selected configuration with that fresh seed, from 0.
+def find_replicate(out: Path, arm: str, seed: int, trust_code: bool = False) -> Replicate:
+    """Return the replicate of an arm's selected configuration with that fresh seed, from 0, to load its model.
 
     Raises:
         ValueError: not a study's folder, no such arm, an arm that has selected nothing yet, or no completed replicate
-            with that seed; the message lists what there is.
+            with that seed; the message lists what there is. Or the model needs somebody else's code, as `check_code`.
     """
     study = StudyFile.read(study_path(study_folder(out)))
+    check_code(out, study, trust_code)
     arms = [entry.name for entry in study.arms]
     if arm not in arms:
         raise ValueError(f"{out} has no arm {arm!r}; its arms are {', '.join(arms)}{did_you_mean(arm, arms)}")

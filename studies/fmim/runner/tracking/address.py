@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from fmim_core.records import StudyFile, study_path
+from fmim.runner.folder.trust import is_known
+from fmim_core.records import StudyFile, read_file, study_path
 
 FILE = "sqlite:///"
 OWN = "mlflow.db"  # a study's database, beside its folder
@@ -17,9 +18,10 @@ ARTIFACTS = "mlflow-artifacts"  # a folder beside a sqlite file
 BESIDE = ("-wal", "-shm", "-journal")  # sqlite's own files: what has not reached the database yet
 SERVERS, DATABASES = ("http", "https"), ("postgresql", "mysql", "mssql")
 SECRET_VARIABLES = ("MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN", "PGPASSWORD", "MYSQL_PWD")
+VARIABLE = "FMIM_TRACKING_URI"
 NOT_AN_ADDRESS = (
-    "--tracking-uri: MLflow keeps runs in a database or on a server, not in a folder; give sqlite:///FILE.db, a "
-    "database URL, or http(s)://HOST:PORT"
+    f"--tracking-uri (or {VARIABLE}): MLflow keeps runs in a database or on a server, not in a folder; give "
+    "sqlite:///FILE.db, a database URL, http(s)://HOST:PORT, or @FILE of a file that holds one of them"
 )
 UNREADABLE = (
     "--tracking-uri {}://… cannot be read: in a user's name and password write @ as %40, / as %2F, ? as %3F and # as "
@@ -61,6 +63,25 @@ class TrackingAddress:
         return cls(shown, text)
 
     @classmethod
+    def named(cls, option: str | None) -> TrackingAddress | None:
+        """Return the address that the user names, by the option or else in `VARIABLE`; None where neither does.
+
+        @FILE is the address that the file holds.
+
+        Raises:
+            ValueError: as `of`, or there is no such file.
+        """
+        text = (os.environ.get(VARIABLE) or None) if option is None else option
+        if text is None:
+            return None
+        if text.startswith("@"):
+            try:
+                text = read_file(Path(text[1:])).decode(errors="replace").strip()
+            except OSError as error:
+                raise ValueError(f"--tracking-uri {text}: the file cannot be read: {error.strerror}") from None
+        return cls.of(text)
+
+    @classmethod
     def beside(cls, out: Path) -> TrackingAddress:
         """Return the study's own database, beside its folder.
 
@@ -77,20 +98,25 @@ class TrackingAddress:
         copied, the copy's is the one beside it.
 
         Raises:
-            ValueError: one that somebody named is gone.
+            ValueError: one that somebody named is gone; or this user has never named it, and the folder may have it
+                from somebody else, who would get what is mirrored, with this user's passwords.
         """
         before = cls.of(study.executions[-1].tracking_uri)
-        if before.file is None:
-            return before
-        beside, gone = out.absolute().parent / OWN, not before.file.exists()
-        moved = gone and (beside.exists() or before.file.name == beside.name)  # such a name is nobody's choice
-        copied = beside.exists() and study_path(before.file.parent / out.absolute().name).exists()
-        if before.file == beside or moved or copied:
-            return cls.beside(out)
-        if gone:
+        if before.file is not None:
+            beside, gone = out.absolute().parent / OWN, not before.file.exists()
+            moved = gone and (beside.exists() or before.file.name == beside.name)  # such a name is nobody's choice
+            copied = beside.exists() and study_path(before.file.parent / out.absolute().name).exists()
+            if before.file == beside or moved or copied:
+                return cls.beside(out)
+            if gone:
+                raise ValueError(
+                    f"{before.file}, to which {out} was mirrored, is not there: put it back, or give --tracking-uri; "
+                    f"the database beside the study would be {cls.beside(out)}"
+                )
+        if not is_known(before.shown):
             raise ValueError(
-                f"{before.file}, to which {out} was mirrored, is not there: put it back, or give --tracking-uri; the "
-                f"database beside the study would be {cls.beside(out)}"
+                f"{out} was mirrored to {before}, which you have not used here: if you trust it, give "
+                f"--tracking-uri {before}, or set {VARIABLE}"
             )
         return before
 

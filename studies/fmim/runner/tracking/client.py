@@ -40,6 +40,7 @@ def open_client(address: TrackingAddress, tell: Callable[[str], None]) -> Any:
 
     Raises:
         Damaged: a database that somebody named is; it stays where it is.
+        ValueError: the study's own database has artifacts on another machine.
     """
     if address.file is not None:
         prepare(address.file, address.own, tell)
@@ -112,10 +113,16 @@ def _find_artifacts(path: Path, tell: Callable[[str], None]) -> None:
     """Let the study's own database name artifacts where they lie now, if it has moved with the folder beside it.
 
     Only places change where there is something, and the places of experiments, where new runs have theirs.
+
+    Raises:
+        ValueError: artifacts lie on another machine, which nobody named.
     """
     here, moved = path.parent.as_uri(), 0
     with closing(sqlite3.connect(path, timeout=20.0)) as database, database:
         for table, column in PLACES.items():
+            away = f"SELECT {column} FROM {table} WHERE {column} LIKE '%://%' AND {column} NOT LIKE 'file:///%'"
+            for (place,) in database.execute(away).fetchall():  # MLflow would send it this user's passwords
+                raise ValueError(f"{path} keeps files at {place}: if you trust it, give --tracking-uri {FILE}{path}")
             there = f"SELECT DISTINCT {column} FROM {table} WHERE {column} LIKE 'file:%/{ARTIFACTS}%'"
             for (place,) in database.execute(there).fetchall():
                 new = f"{here}{place[place.rindex(f'/{ARTIFACTS}') :]}"

@@ -96,7 +96,7 @@ def _save(winner: Replicate, folder: Path, model_id: str) -> Path:
         to,
         loader_module=LOADER,
         data_path=str(folder / "study"),
-        model_config={"arm": record.arm, "seed": record.replicate, "device": "auto"},
+        model_config={"arm": record.arm, "seed": record.replicate, "device": "auto", "trust_code": False},
         mlflow_model=Model(model_id=model_id, signature=signature),
         pip_requirements=[f"{name}=={version(name)}" for name in INSTALLED],
     )

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from fmim.runner.folder.trust import remember
 from fmim.runner.tracking.address import TrackingAddress
-from fmim_core.records import StudyFile
+from fmim_core.records import Damaged, StudyFile
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
+from tests.support.program import Program
 
 SECRET = "S3CR3T"
 
@@ -80,6 +82,35 @@ def test_secrets_of_the_environment_and_as_requests_say_them_are_not_told(monkey
     assert TrackingAddress.of("http://bob:p%40ss@host").without_secrets(f"{encoded} p@ss p%40ss") == "*** *** ***"
 
 
+def test_an_address_comes_from_the_option_a_file_or_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FMIM_TRACKING_URI", raising=False)
+    assert TrackingAddress.named(None) is None
+    given = f"https://bob:{SECRET}@host:5000"
+    (tmp_path / "uri").write_text(given + "\n")
+    monkeypatch.setenv("FMIM_TRACKING_URI", f"@{tmp_path}/uri")
+    address = TrackingAddress.named(None)
+    assert address is not None
+    assert (address.whole, address.shown) == (given, "https://host:5000")
+    assert TrackingAddress.named("http://other") == TrackingAddress.of("http://other")
+    with pytest.raises(ValueError, match=r"@nowhere: the file cannot be read: No such file"):
+        TrackingAddress.named("@nowhere")
+    with pytest.raises(Damaged, match="is a folder"):
+        TrackingAddress.named(f"@{tmp_path}")
+    monkeypatch.setenv("FMIM_TRACKING_URI", "mlruns")
+    with pytest.raises(ValueError, match="FMIM_TRACKING_URI"):
+        TrackingAddress.named(None)
+
+
+def test_a_password_in_the_command_line_is_warned_of(fmim_here: Program, tmp_path: Path) -> None:
+    (tmp_path / "uri").write_text(f"http://bob:{SECRET}@127.0.0.1:1")
+    for uri, warned in ((f"http://bob:{SECRET}@127.0.0.1:1", 1), ("http://127.0.0.1:1", 0), ("@uri", 0)):
+        done = fmim_here("mirror", tmp_path / "none", "--tracking-uri", uri, cwd=tmp_path)
+        assert (done.stderr.count("warning: "), done.stderr.count("--tracking-uri @FILE")) == (warned, warned)
+        assert SECRET not in done.stderr
+
+
 def test_a_studys_tracker_is_where_it_was_mirrored_to(tmp_path: Path) -> None:
     out = make_out(tmp_path / "x", arms=("triplet_q1",))
 
@@ -88,6 +119,7 @@ def test_a_studys_tracker_is_where_it_was_mirrored_to(tmp_path: Path) -> None:
         edit(out / "study.json", executions=[execution | {"tracking_uri": uri}])
         return TrackingAddress.of_study(out, StudyFile.read(out / "study.json"))
 
+    remember("http://host:5000")
     assert address_of("http://host:5000") == TrackingAddress.of("http://host:5000")
     assert address_of(f"sqlite:///{tmp_path}/mlflow.db").own  # and is made anew where it is gone
     with pytest.raises(ValueError, match=f"{tmp_path}/other.db, to which .* is not there: put it back"):
@@ -97,6 +129,7 @@ def test_a_studys_tracker_is_where_it_was_mirrored_to(tmp_path: Path) -> None:
     (tmp_path / "before" / "mlflow.db").touch()
     before = TrackingAddress.of(f"sqlite:///{tmp_path}/before/mlflow.db")
     (tmp_path / "mlflow.db").touch()
+    remember(before.shown)
     assert address_of("sqlite:////nowhere/other.db") == TrackingAddress.beside(out)  # it has moved with the folder
     assert address_of(before.shown) == before  # somebody named it
     shutil.copytree(out, tmp_path / "before" / "x")

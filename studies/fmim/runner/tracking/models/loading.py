@@ -25,7 +25,7 @@ class Embedder:
 
 
 def _load_pyfunc(data_path: str, model_config: Mapping[str, Any]) -> Embedder:
-    """Return the model from the part of a study's folder that lies in it; the device is that of `model_config`."""
+    """Return the model from the part of a study's folder that lies in it, as `model_config` says."""
     import fmim
 
-    return Embedder(fmim.load_model(Path(data_path), model_config["arm"], model_config["seed"], model_config["device"]))
+    return Embedder(fmim.load_model(Path(data_path), **model_config))
