@@ -15,8 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fmim_reports.drawing.axes import RULE, Extent, Mark, scale_of, scale_x, scale_y
-from fmim_reports.drawing.lines import draw_hollow, draw_line, mean_points
-from fmim_reports.drawing.plotting import FONT, Plot, drawn, render
+from fmim_reports.drawing.lines import draw_line, mean_points
+from fmim_reports.drawing.plotting import FONT, Plot, drawn
+from fmim_reports.drawing.rendering import render
 from fmim_reports.parts.costs import cost_plot
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.results import read_results
@@ -63,12 +64,10 @@ def test_a_line_without_any_value_stands_in_the_legend(axes: Axes) -> None:
     assert axes.get_legend_handles_labels()[1] == ["nothing", "nowhere"]
 
 
-def test_values_with_a_given_band_and_hollow_markers(axes: Axes) -> None:
+def test_values_with_a_given_band(axes: Axes) -> None:
     frame = pd.DataFrame({"x": [1, 2, 3, 4, 5], "y": [1.0, 2.0, math.nan, 4.0, 4.5]})
     draw_line(axes, frame.assign(low=frame["y"] - 0.25, high=frame["y"] + 0.5), label="line", **LOOK)
     assert bands(axes) == [{1: (0.75, 1.5), 2: (1.75, 2.5), 4: (3.75, 4.5), 5: (4.25, 5.0)}]
-    draw_hollow(axes, frame, [4], **LOOK)
-    assert [list(line.get_xdata()) for line in axes.lines if line.get_markerfacecolor() == "#fdfdfd"] == [[4]]
 
 
 def extents(values: list[float]) -> dict[str, Extent]:
@@ -120,7 +119,7 @@ def test_an_arm_that_is_beyond_stands_at_the_edge_with_its_value() -> None:
     assert (touching(figure), cut_off(figure)) == ([], [])
 
 
-def test_a_collapsed_arm_is_at_the_edge_of_the_figures_and_few_queries_are_hollow(tmp_path: Path) -> None:
+def test_a_collapsed_arm_is_at_the_edge_of_the_figures_and_few_queries_have_a_star(tmp_path: Path) -> None:
     out = make_out(tmp_path / "out", arms=[arm for arm in SPACES if arm != "adatriplet_q1"])
     for seed in range(5):
         collapsed = {name: 0.015 for name in metrics_of(0.5, 0.01) if name.startswith("mAP/")}
@@ -133,9 +132,8 @@ def test_a_collapsed_arm_is_at_the_edge_of_the_figures_and_few_queries_are_hollo
     assert text.get_text() == "↓ 1.0 to 1.5"
     assert list(right.texts) == []
     assert RULE in plot.caption
-    assert "Hollow: a mean over fewer than 30 queries (year 6: 22, year 8: 16)." in plot.caption
-    hollow = [line for line in right.lines if line.get_markerfacecolor() == "#fdfdfd"]
-    assert [list(line.get_xdata()) for line in hollow] == [[3, 4]] * 3
+    assert "* Fewer than 30 queries." in plot.caption
+    assert [label.get_text().split("\n")[0] for label in right.get_xticklabels()][-2:] == ["6*", "8*"]
     assert lines(left)["Q1"] == {}  # named in the legend, by whose look it is known at the edge
     by_trials, _ = panels(cost_plot(results))
     assert by_trials.get_ylim()[0] > 20
@@ -162,5 +160,5 @@ def test_letters_that_no_font_has_are_not_told(
     monkeypatch.setattr("fmim_reports.drawing.plotting.FURTHER_FONTS", ())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert b"<svg" in render(Plot("knees", "Knees", "Knees.", "Knees.", 2, titled), NAME).svg
+        assert b"<svg" in render(Plot("knees", "Knees", "Knees.", "Knees.", 2, titled), NAME).files["svg"]
     assert caplog.messages == []

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure, SubFigure
 
 import fmim
-from fmim_reports.drawing.plotting import NothingToDraw, render
+from fmim_reports.drawing.plotting import NothingToDraw
+from fmim_reports.drawing.rendering import render
 from fmim_reports.loaded import StudyResults, load
 from fmim_reports.parts.budget import budget_plot, curves
 from fmim_reports.parts.costs import cost_plot
@@ -89,12 +89,12 @@ def test_the_heat_map_has_the_mean_of_every_configuration(results: Results) -> N
 
 def test_the_selected_configurations_and_their_bars_are_those_of_validation(results: Results) -> None:
     (axes,) = panels(selection_plot(results))
-    drawn = [(line.get_marker(), np.asarray(line.get_data(), dtype=float)) for line in axes.lines]
-    known = [(marker, points[:, ~np.isnan(points).any(axis=0)]) for marker, points in drawn]
-    dots = [np.asarray(points.get_offsets()) for points in axes.collections if isinstance(points, PathCollection)]
-    assert [len(points) for points in dots] == [4, 2, 15, 4]  # one of 16 has no fold
-    assert [set(points[:, 1]) for points in dots] == [{0}, {1}, {2}, {3}]
-    markers = [points[0, 0] for marker, points in known if marker == "D" and points.size]
+    drawn = [(line.get_alpha(), np.asarray(line.get_data(), dtype=float)) for line in axes.lines]
+    known = [(alpha, points[:, ~np.isnan(points).any(axis=0)]) for alpha, points in drawn]
+    dots = [points for alpha, points in known if alpha is not None]
+    assert [points.shape[1] for points in dots] == [4, 2, 15, 4]  # one of 16 has no fold
+    assert [set(points[1]) for points in dots] == [{0}, {1}, {2}, {3}]
+    markers = [container.lines[0].get_xdata()[0] for container in axes.containers]
     bars = [container.lines[2][0].get_segments()[0][:, 0] for container in axes.containers]
     for arm, marker, ends in zip(arm_summaries(results), markers, bars, strict=True):
         stat = arm.validation.stat
@@ -153,7 +153,7 @@ def test_a_new_figure_is_the_reports_whatever_the_look_is_outside_and_ones_own_a
     with matplotlib.rc_context(OTHER_LOOK):
         figure, png = loaded.plot("map_by_year"), io.BytesIO()
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
-        assert png.getvalue() == render(year_plot(results), source_line(results)).png
+        assert png.getvalue() == render(year_plot(results), source_line(results)).files["png"]
         left, right = (figure := Figure(figsize=(12, 5))).subplots(1, 2)
         part = loaded.plot_learning_curves(right)
         left.plot([1, 2], label="mine")

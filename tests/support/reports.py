@@ -21,7 +21,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from fmim_reports.build import write_tables
-from fmim_reports.drawing.plotting import Plot, render
+from fmim_reports.drawing.plotting import Plot
+from fmim_reports.drawing.rendering import render
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.studies import contents_of
 from fmim_reports.writing.tables import Table, to_csv
@@ -63,10 +64,11 @@ def rows(table: Table) -> list[dict[str, str]]:
 
 
 def assert_drawn(plot: Plot) -> None:
-    """Draw, and assert that there is a PNG and an SVG."""
-    drawing = render(plot, "data: phantom images, synthetic")
-    assert drawing.png.startswith(b"\x89PNG")
-    assert b"<svg" in drawing.svg
+    """Draw, and assert that there are a PNG, an SVG and a PDF whose letters are TrueType."""
+    files = render(plot, "data: phantom images, synthetic").files
+    assert files["png"].startswith(b"\x89PNG")
+    assert b"<svg" in files["svg"]
+    assert (b"/FontFile2" in files["pdf"], b"/Type3" in files["pdf"]) == (True, False)
 
 
 Ends = dict[float, tuple[float, float]]

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from fmim_reports.drawing.axes import Extent, Mark, Scale, scale_of, scale_x
-from fmim_reports.drawing.plotting import LINE
+from fmim_reports.drawing.plotting import INK, LINE
 from fmim_reports.writing.formats import points
 
 _ZERO = "#7A828C"
@@ -30,7 +30,7 @@ class ForestRow:
     value: float
     low: float | None
     high: float | None
-    color: str
+    color: str = INK
     marker: str = "o"
     hollow: bool = False
 

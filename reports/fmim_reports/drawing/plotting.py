@@ -1,11 +1,9 @@
-"""The look of the figures, and saving them: none of pyplot's figures or state, the same bytes each time."""
+"""The look and the layout of the figures: none of pyplot's figures or state."""
 
 from __future__ import annotations
 
-import io
 import logging
 import math
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,17 +14,16 @@ from typing import Any, TypeVar, cast
 import matplotlib
 from matplotlib import font_manager
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
 
-from fmim_reports.writing.formats import to_figure, to_html
+from fmim_reports.writing.formats import to_figure
 
 T = TypeVar("T")
-_FREE_ROWS, _LEGEND_ROW = 3, 0.145  # rows of a legend that a plot has room for, and inches of each further one
+_FREE_ROWS, _LEGEND_ROW = 3, 0.145  # rows of a legend that a plot has room for, and inches of each
+_LEGEND_SHARE = 4.3  # a legend with its margin takes less than a quarter of the height
 COLUMN_INCHES = 3.5  # a column of a two-column paper
 PNG_DPI = 200
 
@@ -38,12 +35,6 @@ _LOOK: dict[Any, Any] = {
 }
 INK, QUIET, LINE = (str(_LOOK[name]) for name in ("text.color", "axes.edgecolor", "grid.color"))
 
-# Okabe and Ito's colours tell apart for every kind of colour vision; markers and dashes repeat the difference.
-BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
-_COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, INK)
-_MARKERS = "oDsv^PX*"  # one more than the colours, so that a pair of both comes again late
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2, 1)), (0, (5, 1, 1, 1)), (0, (3, 1.2)))
-
 FONT = "DejaVu Sans"  # matplotlib's own, which has no letters of these:
 FURTHER_FONTS = (
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Micro Hei", "Droid Sans Fallback"),
@@ -54,7 +45,7 @@ FURTHER_FONTS = (
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def report_style() -> Iterator[None]:
     """Set the look of a report's figures; letters that its font lacks come from those of `FURTHER_FONTS` there are."""
     there = font_manager.get_font_names()
     fonts = [FONT, *(font for font in FURTHER_FONTS if font in there)]
@@ -63,7 +54,7 @@ def _style() -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence matplotlib's remarks on letters no font has, on fonts without bold ones, and on names without room."""
     logger = logging.getLogger(font_manager.__name__)
     level = logger.level
@@ -96,16 +87,6 @@ class Plot:
     of_data: bool = True
 
 
-@dataclass(frozen=True)
-class DrawnFigure:
-    """A drawn figure: PNG and SVG as files, and the SVG as it goes into the page."""
-
-    plot: Plot
-    png: bytes
-    svg: bytes
-    inline: str
-
-
 def plot_or_reason(make: Callable[[T], Plot], results: T) -> Plot | NothingToDraw:
     """Return a figure of results, or why it cannot be drawn yet."""
     try:
@@ -114,18 +95,9 @@ def plot_or_reason(make: Callable[[T], Plot], results: T) -> Plot | NothingToDra
         return nothing
 
 
-def line_style(position: int) -> dict[str, Any]:
-    """Return colour, marker and dashes of the line at a position: neighbours differ in all three."""
-    return {
-        "color": _COLOURS[position % len(_COLOURS)],
-        "marker": _MARKERS[position % len(_MARKERS)],
-        "linestyle": _DASHES[position % len(_DASHES)],
-    }
-
-
 def drawn(plot: Plot, source: str) -> Figure:
     """Return a new figure at column width, with the data's name under the axes, so that it alone still says it."""
-    with _style():
+    with report_style():
         return _figure(plot, source)
 
 
@@ -151,7 +123,7 @@ def drawn_in_place_of(axes: Axes, plot: Plot, source: str) -> SubFigure:
             f"the figure of the axes has the layout engine {type(engine).__name__}, in which a report's figure has no "
             'place for its legend: make it with layout="constrained", as in plt.subplots(layout="constrained")'
         )
-    with _style():
+    with report_style():
         axes.remove()
         part = parent.add_subfigure(place)
         _fill(part, plot, source)
@@ -162,7 +134,8 @@ def _figure(plot: Plot, source: str) -> Figure:
     figure = Figure(figsize=(COLUMN_INCHES, plot.height), dpi=PNG_DPI, layout="constrained")
     _fill(figure, plot, source)
     rows = sum(math.ceil(len(one.get_texts()) / one._ncols) for one in figure.legends)  # type: ignore[attr-defined]
-    figure.set_size_inches(COLUMN_INCHES, plot.height + _LEGEND_ROW * max(0, rows - _FREE_ROWS))
+    height = plot.height + _LEGEND_ROW * max(0, rows - _FREE_ROWS)
+    figure.set_size_inches(COLUMN_INCHES, max(height, _LEGEND_SHARE * _LEGEND_ROW * rows))
     return figure
 
 
@@ -185,37 +158,3 @@ def _fill(figure: Figure | SubFigure, plot: Plot, source: str) -> None:
 
 def _as_text(names: FuncFormatter) -> Callable[[float, int | None], str]:
     return lambda value, place: to_figure(names(value, place))
-
-
-def render(plot: Plot, source: str) -> DrawnFigure:
-    """Return the files of a figure."""
-    with _style(), _quiet():
-        figure = _figure(plot, source)
-        png, svg = io.BytesIO(), io.BytesIO()
-        FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
-        figure.set_layout_engine("none")  # the SVG keeps the positions that the PNG was laid out with
-        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
-    page = _inline_svg(svg.getvalue().decode(), plot.name, plot.alt)
-    return DrawnFigure(plot, png.getvalue(), svg.getvalue(), page)
-
-
-def _inline_svg(svg: str, name: str, alt: str) -> str:
-    """Return the SVG for the page: ids of its own, described for who does not see it, ink that follows the theme."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'( xmlns:xlink)="[^"]*"', "", svg, count=1).replace("xlink:href", "href")
-    # Matplotlib names a picture after its content, so that one shown twice has its name twice; nothing refers to it.
-    svg = re.sub(r'(<image\b[^>]*?)\sid="[^"]*"', r"\1", svg)
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = re.sub(r'href="#', f'href="#{name}-', svg)
-    svg = re.sub(r"url\(#", f"url(#{name}-", svg)
-    for colour, variable in ((INK, "ink"), (QUIET, "quiet"), (LINE, "line"), ("#ffffff", "card")):
-        svg = svg.replace(colour, f"var(--{variable})")
-    size = re.search(r'viewBox="([^"]+)"', svg)
-    box = size[1] if size else f"0 0 {72 * COLUMN_INCHES} {72 * COLUMN_INCHES}"
-    head = f'<svg viewBox="{box}" role="img" aria-label="{_plain(alt)}">'
-    return re.sub(r"<svg[^>]*>", lambda _: head, svg, count=1)
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"<[^>]+>", "", to_html(text))

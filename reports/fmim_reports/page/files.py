@@ -13,19 +13,20 @@ import jinja2
 from markupsafe import Markup
 
 from fmim_core.records import replacing, without_controls, write_bytes
-from fmim_reports.drawing.plotting import DrawnFigure, Plot, render
+from fmim_reports.drawing.plotting import Plot
+from fmim_reports.drawing.rendering import DrawnFigure, render
 from fmim_reports.writing.formats import to_html, to_md
 from fmim_reports.writing.markup import latex, markdown
 from fmim_reports.writing.tables import Cell, Column, Table, csv_lines
 
 
 def write_figures(plots: Iterable[Plot], source: str, report: Path) -> list[DrawnFigure]:
-    """Draw figures into `report`/figures as PNG and SVG; return them."""
+    """Draw figures into `report`/figures as PNG, SVG and PDF; return them."""
     figures = []
     for plot in plots:
         figure = render(plot, source)
-        write_bytes(report / "figures" / f"{plot.name}.png", figure.png)
-        write_bytes(report / "figures" / f"{plot.name}.svg", figure.svg)
+        for ending, content in figure.files.items():
+            write_bytes(report / "figures" / f"{plot.name}.{ending}", content)
         figures.append(figure)
     return figures
 

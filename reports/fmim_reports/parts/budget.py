@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import ArmStyle, arm_styles, draw_line, panels, shared_legend
+from fmim_reports.drawing.lines import draw_line, panels, shared_legend
+from fmim_reports.drawing.looks import Look, arm_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_validation
@@ -152,7 +154,7 @@ def budget_table(results: Results) -> Table:
 @in_every_study(Section.FIGURES, a_choice)
 def budget_plot(results: Results) -> Plot:
     """Draw the best validation score over configurations and over device-seconds, one column per group of arms."""
-    found, label, styles = curves(results), results.metric.label, arm_styles(results)
+    found, label, looks = curves(results), results.metric.label, arm_looks(results)
     if not any(len(curve.steps) > 1 for curve in found):
         raise NothingToDraw("no arm has two configurations that completed every fold yet")
     scale = scale_of({curve.arm.name: curve.extent for curve in found})
@@ -169,16 +171,16 @@ def budget_plot(results: Results) -> Plot:
                     name, points = curve.arm.name, curve.by(unit)
                     if len(points):  # where it stands, with its range of scores, were it off the scale
                         values = range_text((100 * points["best"]).tolist())
-                        marks[axes].append(Mark(name, points.index[0], values, styles[name].line))
+                        marks[axes].append(Mark(name, points.index[0], values, looks[name].line))
                     if len(points) and name not in scale.beyond:
-                        _draw(axes, points, curve.ordered, shared[1] if shared else 0.0, styles[name])
+                        _draw(axes, points, curve.ordered, shared[1] if shared else 0.0, looks[name])
                 axes.set_xlabel(f"{unit} {done}")
                 axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
             row[0].set_ylabel(f"best validation {label} (%)")
         for title, axes in zip(columns, rows[0], strict=True):
             axes.set_title(title)
         scale_y(marks, scale)
-        shared_legend(figure, rows[0])
+        shared_legend(figure, rows[0], [looks[curve.arm.name] for curve in found])
 
     ends = "; ".join(
         f"{c.arm.label} from {in_percent(c.ends[0], 1)} % to {in_percent(c.ends[1], 1)} % with {len(c.steps)}"
@@ -196,14 +198,17 @@ def budget_plot(results: Results) -> Plot:
     return Plot("expected_best", f"Best validation {label} by budget", caption(results, text), ends, 4.2, draw)
 
 
-def _draw(axes: Axes, points: pd.DataFrame, ordered: bool, high: float, style: ArmStyle) -> None:
+def _draw(axes: Axes, points: pd.DataFrame, ordered: bool, high: float, look: Look) -> None:
     """Draw a line with its band as far as the search went, its end marked, and dotted to the end of the range."""
     frame = pd.DataFrame({"x": points.index, "y": 100 * points["best"].to_numpy()})
+    frame["said"] = [f"best validation score {decimal(y, 2)} %" for y in frame["y"]]
     if "sd" in points:
         sd = 100 * points["sd"].to_numpy()
-        frame = frame.assign(low=frame["y"] - sd, high=frame["y"] + sd)
-    steps = {"drawstyle": "steps-post"} if ordered else {}
-    draw_line(axes, frame, alpha=0.15, **{**style.line, **steps}, markevery=[len(points) - 1], label=style.label)
+        said = frame["said"] + [f", standard deviation {decimal(each, 2)}" for each in sd]
+        frame = frame.assign(low=frame["y"] - sd, high=frame["y"] + sd, said=said)
+    steps: dict[str, Any] = {"drawstyle": "steps-post"} if ordered else {}
+    draw_line(axes, frame, look=look, alpha=0.15, markevery=[len(points) - 1], label=look.label, **steps)
     if high > points.index[-1]:
         frame = pd.DataFrame({"x": [points.index[-1], high], "y": 100 * points["best"].iloc[-1]})
-        draw_line(axes, frame, color=style.line["color"], linestyle=(0, (1, 2)), linewidth=0.9)
+        over = {"marker": "", "linestyle": (0, (1, 2)), "linewidth": 0.9}
+        draw_line(axes, frame, **{**look.line, **over})

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import arm_styles, aside, draw_line, marker_legend, mean_points
+from fmim_reports.drawing.lines import aside, draw_line, mean_points, shared_legend
+from fmim_reports.drawing.looks import arm_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.trials import OTHER_SPLITS
 from fmim_reports.reading.cost import TotalCost, cost_of, costs
@@ -60,19 +61,21 @@ def cost_plot(results: Results) -> Plot:
     arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
     if not arms:
         raise NothingToDraw("no arm has a completed test replicate yet")
-    styles, groups = arm_styles(results), list(dict.fromkeys(arm.group for arm in arms))
+    looks, groups = arm_looks(results), list(dict.fromkeys(arm.group for arm in arms))
     scale = scale_of({arm.name: Extent.of_estimates([arm.test]) for arm in arms})
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2, sharey=True)
         marks: dict[Axes, list[Mark]] = {left: [], right: []}
         for arm in arms:
-            hidden, style = arm.name in scale.beyond, styles[arm.name]
-            point = {**style.line, "linestyle": "", "fillstyle": style.face, "markeredgewidth": 1.1}
+            hidden, look = arm.name in scale.beyond, looks[arm.name]
+            point = {**look.line, "linestyle": "", "markeredgewidth": 1.1}
             values = dict.fromkeys(arm.test.values, math.nan) if hidden else arm.test.values
             apart = aside(groups.index(arm.group), len(groups), 0.12)
-            for axes, x in ((left, arm.cost.n_s * apart), (right, arm.cost.device_seconds)):
-                draw_line(axes, mean_points({x: values}, scale=100), bars=True, **point)
+            n_s, seconds = arm.cost.n_s, arm.cost.device_seconds
+            for axes, x, said in ((left, n_s * apart, f"{n_s}"), (right, seconds, f"{seconds:,.1f}")):
+                points = mean_points({x: values}, scale=100).assign(at=said)
+                draw_line(axes, points, look=look, bars=True, label=look.label, linestyle="", markeredgewidth=1.1)
                 if hidden:  # it keeps its place on the horizontal axis
                     axes.update_datalim([(x, 0)], updatey=False)
                 if x > 0:
@@ -88,7 +91,7 @@ def cost_plot(results: Results) -> Plot:
         left.xaxis.set_minor_locator(NullLocator())
         left.margins(x=0.15)
         scale_y(marks, scale)
-        marker_legend(figure, arms, styles)
+        shared_legend(figure, [left], [looks[arm.name] for arm in arms])
 
     listed = "; ".join(
         f"{arm.label} {in_percent(arm.test.stat.mean, 1)} % for {arm.cost.n_s} configurations" for arm in arms

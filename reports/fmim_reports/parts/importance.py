@@ -11,7 +11,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fmim_core.records import ArmEntry
-from fmim_reports.drawing.plotting import BLUE, QUIET, NothingToDraw, Plot
+from fmim_reports.drawing.looks import arm_looks
+from fmim_reports.drawing.plotting import QUIET, NothingToDraw, Plot
 from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import on_validation
 from fmim_reports.stats import importance
@@ -147,7 +148,7 @@ def marginals_table(results: Results) -> Table:
 @in_every_study(Section.FIGURES, several_hyperparameters)
 def marginals_plot(results: Results) -> Plot:
     """Draw the marginal of each hyperparameter over the scores of all configurations, a row of panels per arm."""
-    found, label = searches(results), results.metric.label
+    found, label, looks = searches(results), results.metric.label, arm_looks(results)
     if not found:
         raise NothingToDraw(f"no arm has {LEAST} configurations with a score on every fold")
 
@@ -161,13 +162,13 @@ def marginals_plot(results: Results) -> Plot:
             for axes, one in zip(row, search, strict=False):
                 places, every = _middles(len(one.levels)), max(1, len(one.levels) // 3)
                 axes.plot(one.places, 100 * one.scores, ls="", marker="o", ms=2.5, color=QUIET)
-                axes.plot(places, 100 * np.array(one.marginal), marker="_", color=BLUE)
+                axes.plot(places, 100 * np.array(one.marginal), marker="_", color=looks[one.arm.name].colour)
                 axes.set_xticks(places[::every], one.levels[::every])
                 axes.set(xlim=(-0.03, 1.03), xlabel=one.title)
 
     text = (
-        f"Validation {label} by each searched hyperparameter, with its importance by fANOVA. Blue: its marginal, the "
-        "mean over all values of the others. Grey: the configurations. The table of importances has the cautions."
+        f"Validation {label} by each searched hyperparameter, with its importance by fANOVA. Line: its marginal, the "
+        "mean over all values of the others. Dots: the configurations. The table of importances has the cautions."
     )
     alt = "; ".join(f"{search[0].arm.label}: {', '.join(one.title for one in search)}" for search in found)
     height = 0.5 + 1.25 * len(found)

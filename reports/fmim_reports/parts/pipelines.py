@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_x
-from fmim_reports.drawing.lines import arm_styles
+from fmim_reports.drawing.hints import Hints
+from fmim_reports.drawing.looks import Look, arm_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.pipelines import FEWEST_SPLITS, Pipelines, choosing, pipelines, whole_pipelines
@@ -109,7 +110,7 @@ def pipelines_plot(results: Results) -> Plot:
     found = {name: one for name, one in pipelines(results).items() if one.values}
     if not found:
         raise NothingToDraw("no search has come to its end on any split yet")
-    styles, metric = arm_styles(results), results.metric.label
+    looks, metric = arm_looks(results), results.metric.label
     values = {name: [100 * value for value in one.values.values()] for name, one in found.items()}
     scale = scale_of({name: Extent.over(each) for name, each in values.items()})
 
@@ -117,8 +118,8 @@ def pipelines_plot(results: Results) -> Plot:
         axes, marks = figure.subplots(), []
         for place, (name, one) in enumerate(found.items()):
             if name not in scale.beyond:
-                _row(axes, place, one, styles[name].line["color"])
-            marks.append(Mark(name, place, range_text(values[name]), {**styles[name].line, "marker": "o"}))
+                _row(axes, place, one, looks[name])
+            marks.append(Mark(name, place, range_text(values[name]), looks[name].line))
         axes.set_yticks(range(len(found)), [one.arm.label for one in found.values()])
         axes.set_ylim(len(found) - 0.4, -0.6)
         axes.set(xlabel=f"test {metric} (%)")
@@ -128,18 +129,21 @@ def pipelines_plot(results: Results) -> Plot:
         f"{one.arm.label} {', '.join(decimal(value, 1) for value in values[name])} %" for name, one in found.items()
     )
     text = (
-        f"Test {metric} of each whole pipeline, one per split of the development subjects. Filled: it selected "
-        "what the study did; open: another configuration. The ticks below are the study's own fresh seeds."
+        f"Test {metric} of each whole pipeline, one per split of the development subjects. Pale: it selected "
+        "another configuration than the study. The ticks below are the study's own fresh seeds."
     )
     height = 0.9 + 0.34 * len(found)
     return Plot("whole_pipelines", "Whole pipelines", caption(results, text + scale.note), listed, height, draw)
 
 
-def _row(axes: Axes, place: int, one: Pipelines, colour: str) -> None:
+def _row(axes: Axes, place: int, one: Pipelines, look: Look) -> None:
     """Draw an arm's pipelines as points, those close together apart in height; its own seeds as ticks below."""
-    for number, (split, value) in enumerate(one.values.items()):
-        height = place - 0.12 + 0.05 * (number % 3 - 1)
-        face = colour if split in one.same else "#fdfdfd"
-        axes.plot(100 * value, height, "o", markersize=4.5, markerfacecolor=face, markeredgecolor=colour)
+    places = [(100 * value, place - 0.12 + 0.05 * (number % 3 - 1)) for number, value in enumerate(one.values.values())]
+    for split, (value, height) in zip(one.values, places, strict=True):
+        alpha = 1 if split in one.same else 0.4
+        axes.plot(value, height, **{**look.line, "linestyle": "", "markersize": 4.5, "alpha": alpha})
+    said = [f"split {split}: {decimal(value, 2)} %" for split, (value, _) in zip(one.values, places, strict=True)]
+    axes.add_artist(Hints(look, places, said))
     own = [100 * value for value in one.own.values()]
-    axes.plot(own, [place + 0.25] * len(own), "|", color=colour, markersize=6, alpha=0.7)
+    ticks = {"marker": "|", "linestyle": "", "markersize": 6, "alpha": 0.7}
+    axes.plot(own, [place + 0.25] * len(own), **{**look.line, **ticks})

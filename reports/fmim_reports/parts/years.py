@@ -12,19 +12,17 @@ from matplotlib.figure import Figure
 from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
 from fmim_reports.drawing.lines import (
     LINES_NOTE,
-    ArmStyle,
-    arm_styles,
-    draw_hollow,
     draw_line,
     mean_points,
     panels,
     reference_lines,
     shared_legend,
 )
+from fmim_reports.drawing.looks import Look, arm_looks, reference_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, on_reference, on_test, queries_at, query_times
-from fmim_reports.writing.captions import caption, few_queries, few_queries_note, references_note, seeds_phrase
+from fmim_reports.writing.captions import caption, references_note, seeds_phrase, star_note, starred
 from fmim_reports.writing.columns import ARM, reference_rows
 from fmim_reports.writing.formats import in_percent
 from fmim_reports.writing.sections import Section, in_every_study, times_of_queries
@@ -66,24 +64,25 @@ def year_plot(results: Results) -> Plot:
     arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
     if not times or not arms:
         raise NothingToDraw(f"no completed test replicate has queries by {interval.unit} yet")
-    styles, drawn = arm_styles(results), panels(arms)
+    looks, drawn = arm_looks(results), panels(arms)
     places = {time: float(place) for place, time in enumerate(times)}
+    names = [f"{starred(results, time)}\n({_queries(results, time, '?')})" for time in times]
     scale = scale_by_time(results, metric.name, times, [arm.name for arm in arms])
 
     def draw(figure: Figure) -> None:
         row = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
         marks = {}
         for (title, members), axes in zip(drawn.items(), row, strict=True):
-            own = {arm.name: styles[arm.name] for arm in members}
+            own = {arm.name: looks[arm.name] for arm in members}
             marks[axes] = draw_by_time(axes, results, metric.name, places, own, scale)
             axes.set_title(title)
-            axes.set_xticks(range(len(times)), [f"{time}\n({_queries(results, time, '?')})" for time in times])
+            axes.set_xticks(range(len(times)), names, fontsize=7 if len(drawn) * len(times) <= 10 else 6)
         row[0].set_ylabel(f"test {metric.label} (%)")
         for axes in row:
             axes.set_xlabel(f"{interval.after_baseline}\n(queries)")
             axes.set_xlim(-0.3, len(times) - 0.7)
         scale_y(marks, scale)
-        shared_legend(figure, row)
+        shared_legend(figure, row, [*looks.values(), *reference_looks(results).values()])
 
     unit = interval.unit
     ends = ends_by_time(results, metric.name, times, {arm.name: arm.label for arm in arms})
@@ -105,23 +104,21 @@ def scale_by_time(results: Results, metric: str, times: Sequence[int], arms: Ite
 
 
 def draw_by_time(
-    axes: Axes, results: Results, metric: str, places: Mapping[int, float], styles: Mapping[str, ArmStyle], scale: Scale
+    axes: Axes, results: Results, metric: str, places: Mapping[int, float], looks: Mapping[str, Look], scale: Scale
 ) -> list[Mark]:
-    """Draw a metric of arms, by their arm_styles, and of the references beside them, each time at its place.
+    """Draw a metric of arms, by their looks, and of the references beside them, each time at its place.
 
     Returns where each arm stands were it off the scale: at the first time, with its values from the lowest to the
     highest.
     """
-    few, marks = [places[time] for time in few_queries(results, places)], []
-    for arm, look in styles.items():
+    marks = []
+    for arm, look in looks.items():
         found = {place: on_test(results, arm, metric, time) for time, place in places.items()}
         text = range_text([100 * estimate.stat.mean for estimate in found.values()])
         marks.append(Mark(arm, next(iter(places.values())), text, look.line))
         shown = {} if arm in scale.beyond else {place: estimate.values for place, estimate in found.items()}
-        frame = mean_points(shown, scale=100)
-        draw_line(axes, frame, label=look.label, **look.line)
-        draw_hollow(axes, frame, few, **look.line)
-    reference_lines(axes, results, metric, places, [*styles])
+        draw_line(axes, mean_points(shown, scale=100), look=look, label=look.label)
+    reference_lines(axes, results, metric, places, [*looks])
     return marks
 
 
@@ -135,6 +132,6 @@ def ends_by_time(results: Results, metric: str, times: Sequence[int], labels: Ma
 
 
 def notes_by_time(results: Results, times: Sequence[int], scales: Iterable[Scale]) -> str:
-    """Return what a caption says of hollow markers, of arms off the scale, and of references."""
+    """Return what a caption says of times with few queries, of arms off the scale, and of references."""
     off_scale = next((scale.note for scale in scales if scale.note), "")
-    return few_queries_note(results, times) + off_scale + (f" {LINES_NOTE}" if results.references else "")
+    return star_note(results, times) + off_scale + (f" {LINES_NOTE}" if results.references else "")

@@ -15,7 +15,7 @@ from fmim_reports.across.page import settings_table, studies_table
 from fmim_reports.across.studies import ComparedStudy, read_studies
 from fmim_reports.build import status_lines
 from fmim_reports.drawing.forest import ForestRow, draw_forest, forest_scale
-from fmim_reports.drawing.plotting import BLUE, VERMILLION, Plot
+from fmim_reports.drawing.plotting import INK, Plot
 from fmim_reports.page.files import Part, write_figures, write_several
 from fmim_reports.parts.comparisons.comparison import Comparison, comparisons
 from fmim_reports.parts.comparisons.difference import Difference, corrected
@@ -146,8 +146,8 @@ def forest_plot(one: OverAll) -> Plot:
     rows = [
         ForestRow(name, name, at.value, at.uncertainty.low, at.uncertainty.high, *look)
         for name, at, look in [
-            *((name, at, (BLUE, "o")) for name, at in one.at.items()),
-            ("mean over combinations", one, (VERMILLION, "D")),
+            *((name, at, (INK, "o")) for name, at in one.at.items()),
+            ("mean over combinations", one, (INK, "D")),
         ]
         if at.value is not None
     ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from fmim_reports.drawing.forest import ForestRow, draw_forest, forest_scale
+from fmim_reports.drawing.looks import arm_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, different_tasks_note
 from fmim_reports.parts.comparisons.difference import ALPHA, family_note
@@ -21,8 +22,6 @@ from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import configuration_text, in_percent, p_text
 from fmim_reports.writing.tables import Column, Table
-
-_SAME, _OTHER = "#0072B2", "#A8500A"
 
 
 def ablation_table(results: Results) -> Table:
@@ -71,7 +70,8 @@ def forest_plot(results: Results) -> Plot:
     drawn, label = [one for one in comparisons(results) if one.paired.n], results.metric.label
     if not drawn:
         raise NothingToDraw("no seed is completed by both the baseline and another arm yet")
-    groups = [list(map(_row, group)) for same in (True, False) if (group := [c for c in drawn if c.tested is same])]
+    sorts = ([_row(results, one) for one in drawn if one.tested is same] for same in (True, False))
+    groups = [group for group in sorts if group]
     scales = [forest_scale(group) for group in groups]
 
     def draw(figure: Figure) -> None:
@@ -96,16 +96,16 @@ def forest_plot(results: Results) -> Plot:
             "is not an effect of training."
         )
     text += next((scale.note for scale in scales if scale.beyond), "")
-    alt = "; ".join(f"{one.a.search} {_row(one).numbers}" for one in drawn)
+    alt = "; ".join(f"{one.a.search} {_row(results, one).numbers}" for one in drawn)
     height = 0.9 + 0.36 * len(drawn) + 0.25 * (len(groups) - 1)
     return Plot("forest", "What each setting changes", caption(results, text), alt, height, draw)
 
 
-def _row(one: Comparison) -> ForestRow:
-    """Return the row of a difference, filled where it is on the baseline's task."""
-    found, colour = one.uncertainty, _SAME if one.tested else _OTHER
-    value, name = one.paired.difference, one.a.search
-    return ForestRow(one.a.name, name, value, found.low, found.high, colour, hollow=not one.tested)
+def _row(results: Results, one: Comparison) -> ForestRow:
+    """Return the row of a difference in the look of its arm, filled where it is on the baseline's task."""
+    found, value, look = one.uncertainty, one.paired.difference, arm_looks(results)[one.a.name]
+    shown = (look.colour, look.line["marker"], not one.tested)
+    return ForestRow(one.a.name, one.a.search, value, found.low, found.high, *shown)
 
 
 def ablation_verdict(results: Results) -> Verdict:
@@ -118,7 +118,8 @@ def ablation_verdict(results: Results) -> Verdict:
     ranked = sorted(tested, key=lambda one: -abs(one.paired.difference))
     shown, rest = ([one for one in ranked if one.differs is differs] for differs in (True, False))
     if shown:
-        findings.append(f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {_with_p(shown)}.")
+        listed = _with_p(results, shown)
+        findings.append(f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {listed}.")
     elif tested:
         findings.append(f"No setting is shown to change {label} (p by Holm, {len(tested)} settings compared).")
     else:
@@ -126,13 +127,13 @@ def ablation_verdict(results: Results) -> Verdict:
     if rest:
         findings.append(
             "Not shown to matter, which is no evidence that they do not, largest difference first: "
-            f"{_with_p(rest)}.{_detectable(rest, len(tested))}"
+            f"{_with_p(results, rest)}.{_detectable(rest, len(tested))}"
         )
     return verdict_of(results, findings, *filter(None, [different_tasks_note(found)]))
 
 
-def _with_p(found: Sequence[Comparison]) -> str:
-    return "; ".join(f"{c.a.search} {_row(c).numbers} ({p_text(c.p_holm)}, n = {c.paired.n})" for c in found)
+def _with_p(results: Results, found: Sequence[Comparison]) -> str:
+    return "; ".join(f"{c.a.search} {_row(results, c).numbers} ({p_text(c.p_holm)}, n = {c.paired.n})" for c in found)
 
 
 def _detectable(rest: Sequence[Comparison], compared: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -16,8 +16,9 @@ from fmim_core.metric_names import METRICS as EVERY_METRIC
 from fmim_core.metric_names import YEAR
 from fmim_core.records import ArmEntry, ReferenceEntry
 from fmim_reports.drawing.axes import scale_y
-from fmim_reports.drawing.lines import ArmStyle, draw_line, shared_legend
-from fmim_reports.drawing.plotting import INK, NothingToDraw, Plot
+from fmim_reports.drawing.lines import draw_line, shared_legend
+from fmim_reports.drawing.looks import arm_looks, reference_looks
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.comparisons.cautions import comparison_cautions
 from fmim_reports.parts.comparisons.words import estimate_text, plain_sentences
 from fmim_reports.parts.tidy import every_value_table
@@ -28,7 +29,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import on_reference, on_test, queries_at, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption, references_note, seeds_phrase
+from fmim_reports.writing.captions import caption, references_note, seeds_phrase, starred
 from fmim_reports.writing.columns import ARM, reference_rows
 from fmim_reports.writing.formats import configuration_text, in_percent
 from fmim_reports.writing.tables import Column, Table
@@ -36,17 +37,8 @@ from fmim_reports.writing.tables import Column, Table
 METRICS = {name: EVERY_METRIC[name] for name in ("mAP", "mAP_at_R", "CMC_1_all_shots")}
 METRICS["CMC_1_all_shots"] = replace(METRICS["CMC_1_all_shots"], label="CMC top-1")  # as the paper calls it
 
-# By the paper's names of the losses, in Okabe and Ito's colours; marker and dash repeat the difference.
-LINES: Mapping[str | None, Mapping[str, Any]] = {
-    "SoftTriplet": {"color": "#E69F00", "marker": "v", "linestyle": (0, (1, 1.2))},
-    "ArcFace": {"color": "#CC79A7", "marker": "^", "linestyle": (0, (3, 1.2))},
-    "SCT": {"color": "#56B4E9", "marker": "s", "linestyle": (0, (5, 1, 1, 1))},
-    "WAT": {"color": "#009E73", "marker": "P", "linestyle": (0, (5, 1.5))},
-    "Contrastive": {"color": INK, "marker": "X", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
-    "Triplet": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
-    "AdaTriplet": {"color": "#D55E00", "marker": "D", "linestyle": "-"},
-}
-_OTHER = {"color": INK, "marker": "."}
+LOSSES = ("SoftTriplet", "ArcFace", "SCT", "WAT", "Contrastive", "Triplet", "AdaTriplet")
+"""By the paper's names."""
 _WHY_EPOCHS_MATTER = "Losses differ in how fast they learn, so a short training may rank them differently."
 _KEYS = (Column("metric", "Metric", "metric"), Column("loss", "Loss"))
 Value = Callable[[ArmEntry, str, int | None], Any]
@@ -58,7 +50,7 @@ _POOLED = (  # computed in the test of this file
 
 def paper_sentence(data: published.PaperData) -> str:
     """Say which losses are best and worst in the paper over all years."""
-    values = {loss: value for loss in LINES if (value := published.by_year(loss, "mAP", None, data.name))}
+    values = {loss: value for loss in LOSSES if (value := published.by_year(loss, "mAP", None, data.name))}
     ranked = sorted(values, key=lambda loss: values[loss].mean)
     worst, best = (f"{loss} ({values[loss].mean:.1f} ± {values[loss].se:.1f} %)" for loss in (ranked[0], ranked[-1]))
     return f"For reference, {data.test_label}, on the paper's images: highest over all years {best}, lowest {worst}."
@@ -153,23 +145,26 @@ def years_plot(results: Results) -> Plot:
         raise NothingToDraw("the data set does not say how long after baseline its images were taken")
     if not times:
         raise NothingToDraw(f"no completed test replicate has queries by {interval.unit} yet")
-    styles = {arm.name: ArmStyle(arm.group, _line(arm), "full") for arm in results.arms}
-    scales = {metric: scale_by_time(results, metric, times, styles) for metric in METRICS}
+    thin = {"markersize": 3, "linewidth": 1.1}
+    looks = {
+        name: replace(look, label=look.group, line={**look.line, **thin}) for name, look in arm_looks(results).items()
+    }
+    scales = {metric: scale_by_time(results, metric, times, looks) for metric in METRICS}
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(len(METRICS), 2 if shared else 1, sharex=True, squeeze=False)
         for axes in panels[-1]:
-            axes.set_xticks(times)
+            axes.set_xticks(times, [starred(results, time) for time in times])
             axes.set_xlabel(interval.after_baseline)
         for (ours, *theirs), metric in zip(panels, METRICS, strict=True):
-            marks = draw_by_time(ours, results, metric, {time: time for time in times}, styles, scales[metric])
+            marks = draw_by_time(ours, results, metric, {time: time for time in times}, looks, scales[metric])
             ours.set_ylabel(f"{METRICS[metric].label} (%)")
             scale_y({ours: marks}, scales[metric])
             for axes, arm in product(theirs, results.arms):
-                draw_line(axes, _published_frame(results, arm, metric, shared), **_line(arm))
+                draw_line(axes, _published_frame(results, arm, metric, shared), look=looks[arm.name])
         for axes, title in zip(panels[0], ("Ours, test", f"Published ({data.name})"), strict=False):
             axes.set_title(title)
-        shared_legend(figure, panels[0][:1])
+        shared_legend(figure, panels[0][:1], [*looks.values(), *reference_looks(results).values()])
 
     text = (
         f"Test performance by {interval.after_baseline} (mean over seeds, band ± SE, {seeds_phrase(results)}; no band "
@@ -185,10 +180,6 @@ def years_plot(results: Results) -> Plot:
     alt = f"Test mAP from {unit} {times[0]} to {unit} {times[-1]}: {ends_by_time(results, 'mAP', times, groups)}"
     title = f"Performance by {interval.after_baseline}"
     return Plot(f"performance_by_{unit}", title, caption(results, text), alt, 5.4, draw)
-
-
-def _line(arm: ArmEntry) -> dict[str, Any]:
-    return {**LINES.get(published.loss_name(arm), _OTHER), "markersize": 3, "linewidth": 1.1}
 
 
 def _published_frame(results: Results, arm: ArmEntry, metric: str, times: Iterable[int]) -> pd.DataFrame:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Any
 
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fmim_core.metric_names import METRICS
 from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_x
-from fmim_reports.drawing.plotting import BLUE, INK, VERMILLION, NothingToDraw, Plot
+from fmim_reports.drawing.hints import Hints
+from fmim_reports.drawing.looks import Look, arm_looks
+from fmim_reports.drawing.plotting import INK, NothingToDraw, Plot
 from fmim_reports.parts.tidy import tidy_row, tidy_table
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.reading import published
@@ -26,10 +27,9 @@ from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, configuration_column
-from fmim_reports.writing.formats import SYMBOLS, configuration_text, decimal, in_percent, value_text
+from fmim_reports.writing.formats import SYMBOLS, configuration_text, decimal, in_percent, mean_se_text, value_text
 from fmim_reports.writing.tables import Column, Table
 
-_COLOURS = {"grid": BLUE, "automargin": VERMILLION}
 _WHY_EPOCHS_MATTER = "Which value is selected, and by how much, may change with the length of a training."
 
 
@@ -120,10 +120,11 @@ def selection_plot(results: Results) -> Plot:
     shown = [method for method in methods(results) if any(score.stat.n for _, score in method.scores)]
     if not shown:
         raise NothingToDraw("no configuration has a completed fold yet")
+    looks = arm_looks(results)
     scale = scale_of({method.arm.name: Extent.over(method.means) for method in shown})
     marks = [
-        Mark(m.arm.name, place, range_text(m.means), {"marker": "o", "color": _COLOURS[m.search]})
-        for place, m in enumerate(shown)
+        Mark(method.arm.name, place, range_text(method.means), looks[method.arm.name].line)
+        for place, method in enumerate(shown)
     ]
 
     def draw(figure: Figure) -> None:
@@ -131,34 +132,36 @@ def selection_plot(results: Results) -> Plot:
         for place, method in enumerate(shown):
             if method.arm.name not in scale.beyond:
                 selected = on_validation(results, method.arm.name, method.arm.configuration, "mAP").stat
-                _draw(axes, place, method, selected)
+                _draw(axes, place, method, selected, looks[method.arm.name])
         axes.set_yticks(range(len(shown)), [method.arm.label.replace(" + ", "\n+ ") for method in shown])
         axes.set(xlabel="validation mAP (%)", ylabel="", ylim=(len(shown) - 0.4, -0.6))
         axes.grid(axis="y", visible=False)
-        for search, label in {method.search: method.arm.search for method in shown}.items():
-            axes.plot([], [], "o", color=_COLOURS[search], alpha=0.45, label=label)
-        axes.plot([], [], "D", color="none", markeredgecolor=INK, label="selected ± SE")
-        figure.legend(loc="outside upper center", ncols=3, columnspacing=1, handletextpad=0.2)
         scale_x(axes, marks, scale)
 
     text = (
         "Validation mAP of every configuration of every method, one dot each (mean over folds, "
-        f"n = {len(results.study.folds)} planned). Diamond: the selected one with its SE; no bar for one fold."
+        f"n = {len(results.study.folds)} planned). Black edge: the selected one with its SE; no bar for one fold."
     )
     alt = "Validation mAP by method: " + "; ".join(f"{method.arm.label} {_range(method)}" for method in shown)
     title = "What each method's values reach"
     return Plot("map_by_method", title, caption(results, text + scale.note), alt, 3.2, draw)
 
 
-def _draw(axes: Axes, place: int, method: Method, selected: MeanSE) -> None:
+def _draw(axes: Axes, place: int, method: Method, selected: MeanSE, look: Look) -> None:
     """Draw a dot per configuration, and the selected one's mean ± SE over folds."""
-    dots: dict[str, Any] = {"native_scale": True, "orient": "h", "jitter": False, "size": 4.5, "alpha": 0.45}
-    color = _COLOURS[method.search]
-    seaborn.stripplot(x=method.means, y=place, color=color, ax=axes, **dots)
+    every = [place] * len(method.means)
+    axes.plot(method.means, every, **{**look.line, "linestyle": "", "alpha": 0.45})
     bar = None if selected.se is None else 100 * selected.se
-    diamond: dict[str, Any] = {"markersize": 5, "markeredgecolor": INK, "markeredgewidth": 0.9, "zorder": 4}
-    diamond |= {"elinewidth": 1, "capsize": 2, "capthick": 1}
-    axes.errorbar(100 * selected.mean, place, xerr=bar, fmt="D", color=color, **diamond)
+    chosen: dict[str, Any] = {"markersize": 5, "markeredgecolor": INK, "markeredgewidth": 0.9, "zorder": 4}
+    chosen |= {"linestyle": "", "elinewidth": 1, "capsize": 2, "capthick": 1}
+    drawn = axes.errorbar(100 * selected.mean, place, xerr=bar, **{**look.line, **chosen})
+    for part in drawn.get_children():
+        part.set_gid(look.line["gid"])
+    said = [
+        f"{configuration_text(each)}: {mean_se_text(score.stat)} % (n = {score.n_text})"
+        for each, score in method.scores
+    ]
+    axes.add_artist(Hints(look, [*zip(method.means, every, strict=True)], said))
 
 
 def _range(method: Method) -> str:

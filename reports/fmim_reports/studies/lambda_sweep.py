@@ -15,7 +15,8 @@ from fmim_core.metric_names import YEAR
 from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
 from fmim_reports.drawing.lines import draw_line, mean_points, shared_legend
-from fmim_reports.drawing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
+from fmim_reports.drawing.looks import CARD, series_look
+from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot
 from fmim_reports.parts.comparisons.cautions import comparison_cautions
 from fmim_reports.parts.comparisons.words import estimate_text, plain_sentences
 from fmim_reports.parts.tidy import tidy_row, tidy_table
@@ -40,8 +41,8 @@ METRICS = {"mAP": "mAP", "CMC_1_all_shots": "CMC top-1"}
 # By whether only queries at least 6 years apart count; with a shorter interval at least 6 of that.
 SHARES = tuple(product((True, False), METRICS))
 _STYLES: Mapping[bool, Mapping[str, Any]] = {
-    True: {"color": VERMILLION, "marker": "s"},
-    False: {"color": BLUE, "marker": "o"},
+    True: {"color": QUIET, "marker": "s", "markerfacecolor": CARD},
+    False: {"color": INK, "marker": "o"},
 }
 _ASIDE = {True: 0.06, False: -0.06}
 BySetting = Mapping[str, Mapping[bool, Estimate]]  # by λ, over all queries (False) and over those apart (True)
@@ -162,7 +163,8 @@ def _draw(results: Results, metric: str, ours: Axes, theirs: Axes, shown: BySett
         label, style = _label(results, apart), _STYLES[apart]
         on_scale = [{} if name in scale.beyond else one[apart].values for name, one in shown.items()]
         points_ = mean_points({x + _ASIDE[apart]: values for x, values in enumerate(on_scale)}, scale=100)
-        draw_line(ours, points_, bars=True, label=f"ours, {label}", **style)
+        look, points_["at"] = series_look(f"ours, {label}", **style), [f"{weight(arm):g}" for arm in results.arms]
+        draw_line(ours, points_, look=look, bars=True, label=look.label)
         values = {x + _ASIDE[apart]: _published(results, arm, metric, apart) for x, arm in enumerate(results.arms)}
         frame = pd.DataFrame({"x": [*values], "y": [*values.values()]}, dtype=float)
         dashed: dict[str, Any] = {"linestyle": (0, (3, 1.5)), "linewidth": 0.9, "label": f"published (OAI), {label}"}

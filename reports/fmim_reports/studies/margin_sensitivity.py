@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from fmim_core.metric_names import METRICS
 from fmim_reports.drawing.lines import draw_line, mean_points
-from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
+from fmim_reports.drawing.looks import arm_looks
+from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot
 from fmim_reports.parts.budget import budget_plot
 from fmim_reports.parts.comparisons.words import estimate_text
 from fmim_reports.parts.costs import cost_plot
@@ -101,7 +102,7 @@ def margin_plot(results: Results) -> Plot:
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        draw_line(axes, ours, bars=True, label="ours, validation", **line_style(0))
+        draw_line(axes, ours, look=arm_looks(results)[results.arms[0].name], bars=True, label="ours, validation")
         paper = pd.DataFrame({"x": list(curve), "y": [100 * value for value in curve.values()]})
         draw_line(axes, paper, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label=LABEL)
         if not math.isnan(chance):

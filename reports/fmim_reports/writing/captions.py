@@ -12,7 +12,7 @@ from fmim_reports.writing.formats import decimal, in_percent
 
 KEPT = {"last": "last", "best": "best validation", "best_all_pairs": "best all-pairs validation"}
 FEW_QUERIES = 30
-"""A mean over fewer looks it: hollow in figures."""
+"""A time after baseline with fewer has a star in figures."""
 
 
 def source_line(results: Results) -> str:
@@ -36,17 +36,15 @@ def replicates_phrase(planned: str, found: Mapping[str, Estimate]) -> str:
     return f"n = {planned}" + (f" except {', '.join(short)}" if short else "")
 
 
-def few_queries(results: Results, times: Iterable[int]) -> dict[int, int]:
-    """Return the times after baseline of which fewer queries than `FEW_QUERIES` are scored, with their number."""
-    counts = {time: queries_at(results, time) for time in times}
-    return {time: int(count) for time, count in counts.items() if count < FEW_QUERIES}
+def starred(results: Results, time: int) -> str:
+    """Return a time after baseline, with a star if fewer queries than `FEW_QUERIES` are scored there."""
+    return f"{time}{'*' * (queries_at(results, time) < FEW_QUERIES)}"
 
 
-def few_queries_note(results: Results, times: Iterable[int]) -> str:
-    """Return what a caption says of hollow markers; empty where no time has few queries."""
-    found, unit = few_queries(results, times), results.interval.unit
-    listed = ", ".join(f"{unit} {time}: {count}" for time, count in found.items())
-    return f" Hollow: a mean over fewer than {FEW_QUERIES} queries ({listed})." if found else ""
+def star_note(results: Results, times: Iterable[int]) -> str:
+    """Return what a caption says of the stars; empty where no time has one."""
+    few = any("*" in starred(results, time) for time in times)
+    return f" * Fewer than {FEW_QUERIES} queries." if few else ""
 
 
 def test_models(results: Results) -> str:

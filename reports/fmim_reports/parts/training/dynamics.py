@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,11 +14,21 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from fmim_reports.drawing.lines import draw_line, mean_points, shared_legend
-from fmim_reports.drawing.plotting import QUIET, NothingToDraw, Plot, line_style
+from fmim_reports.drawing.lines import draw_line, mean_points, panels, shared_legend
+from fmim_reports.drawing.looks import Look, arm_looks
+from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import Histories, at, density, epochs_of, histories_by_arm, milestones, values_at
+from fmim_reports.reading.summary import (
+    Histories,
+    arm_summaries,
+    at,
+    density,
+    epochs_of,
+    histories_by_arm,
+    milestones,
+    values_at,
+)
 from fmim_reports.writing.captions import caption, curve_model, seeds_phrase
 from fmim_reports.writing.formats import decimal
 
@@ -48,20 +57,25 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
         raise NothingToDraw("no replicate is completed yet")
     labels = {arm: results.arm(arm).label for arm in found}
     last = max(epoch for seeds in found.values() for epoch in epochs_of(seeds))
+    looks, columns = arm_looks(results), panels([arm for arm in arm_summaries(results) if arm.name in found])
 
     def draw(figure: Figure) -> None:
-        rows = figure.subplots(len(_SERIES), 1, sharex=True)
-        for (name, label), axes in zip(_SERIES.items(), rows, strict=True):
+        rows = figure.subplots(len(_SERIES), len(columns), sharex=True, sharey="row", squeeze=False)
+        for (name, label), row in zip(_SERIES.items(), rows, strict=True):
             paper = published.dynamics(name)
             kept = paper[paper.index < last]  # the paper counts epochs from 0, records from 1
             frame = pd.DataFrame({"x": kept.index + 1, "y": kept.to_numpy()})
-            draw_line(axes, frame, color=QUIET, linewidth=0.8, label=_PUBLISHED)
-            for position, (arm, seeds) in enumerate(found.items()):
-                _line(axes, seeds, name, label=labels[arm], **line_style(position))
-            axes.set_ylabel(label)
-        rows[-1].set_xlabel("epoch")
-        rows[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-        shared_legend(figure, rows[:1])
+            for arms, axes in zip(columns.values(), row, strict=True):
+                if any(results.arm(arm.name).loss_kind == "adatriplet" for arm in arms):
+                    draw_line(axes, frame, color=QUIET, linewidth=0.8, label=_PUBLISHED)
+                for arm in arms:
+                    _line(axes, found[arm.name], name, looks[arm.name])
+            row[0].set_ylabel(label)
+        for title, above, below in zip(columns, rows[0], rows[-1], strict=True):
+            above.set_title(title)
+            below.set_xlabel("epoch")
+            below.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        shared_legend(figure, rows[0], [looks[arm] for arm in found])
 
     text = (
         "The margins ε(t) and β(t) in force in each epoch, and the mean loss, of the tested configuration, in "
@@ -72,12 +86,12 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
     return Plot("margins_over_epochs", "Margins and loss over the epochs", caption(results, text), alt, 4.4, draw)
 
 
-def _line(axes: Axes, seeds: Histories, name: str, **style: Any) -> None:
+def _line(axes: Axes, seeds: Histories, name: str, look: Look) -> None:
     epochs = epochs_of(seeds)
     frame = mean_points({epoch: values_at(seeds, name, epoch) for epoch in epochs})
     every = max(1, len(epochs) // 10)  # a marker for each epoch of a long training would hide its line
     if frame["y"].notna().any():
-        draw_line(axes, frame, markersize=3, markevery=every, **style)
+        draw_line(axes, frame, look=look, label=look.label, every=every, markersize=3)
 
 
 def _ends(seeds: Histories) -> str:
@@ -85,7 +99,7 @@ def _ends(seeds: Histories) -> str:
     return ", ".join(f"{label} {value:.2f}" for label, value in end.items() if not math.isnan(value))
 
 
-_HARD, _MARGIN = "#E69F00", "#B84A00"
+_HARD, _MARGIN = QUIET, INK
 # name of the histogram, its range, the margin that bounds its hard part, its sign in a figure
 DELTA = ("delta_histogram", (-2.0, 2.0), "epsilon", "Δ")
 PHI_AN = ("phi_an_histogram", (-1.0, 1.0), "beta", "$φ_{an}$")
@@ -121,7 +135,7 @@ def distributions_plot(results: Results) -> Plot:
         "the first (top ridge, dark) to the last (bottom ridge, light), as in Figs. 2(b) and 2(c) of the paper; one "
         f"column per arm, {curve_model(results)}, pooled ({seeds_phrase(results)}). Heights are densities, in each "
         "panel relative to its highest. Vertical mark: the mean margin of that epoch, ε for Δ, β for φ_an (Triplet has "
-        "none); filled orange: the hard part, Δ < ε or φ_an > β."
+        "none); filled grey: the hard part, Δ < ε or φ_an > β."
     )
     alt = "; ".join(f"{labels[arm]}: {movement(seeds)}" for arm, seeds in drawn.items())
     title = "Distributions of Δ and φ_an over the epochs"

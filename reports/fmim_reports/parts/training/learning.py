@@ -16,7 +16,8 @@ from matplotlib.ticker import MaxNLocator
 from fmim_core.metric_names import METRICS
 from fmim_core.records import EpochRow
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import arm_styles, draw_line, mean_points, panels, shared_legend
+from fmim_reports.drawing.lines import draw_line, mean_points, panels, shared_legend
+from fmim_reports.drawing.looks import arm_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.comparisons.varied import change_with_length
 from fmim_reports.reading.results import Results
@@ -56,7 +57,7 @@ def learning_curves_plot(results: Results) -> Plot:
     curves = {arm: mean_points(values, scale=100) for arm, values in learning_curves(results).items()}
     if not curves:
         raise NothingToDraw("no compared arm has a selected configuration with a completed fold yet")
-    arms, styles = [arm for arm in arm_summaries(results) if arm.name in curves], arm_styles(results)
+    arms, looks = [arm for arm in arm_summaries(results) if arm.name in curves], arm_looks(results)
     drawn, scale = panels(arms), scale_of({name: _extent(curve) for name, curve in curves.items()})
 
     def draw(figure: Figure) -> None:
@@ -65,16 +66,16 @@ def learning_curves_plot(results: Results) -> Plot:
         for (title, members), axes in zip(drawn.items(), row, strict=True):
             marks[axes] = []
             for arm in members:
-                style, curve = styles[arm.name], curves[arm.name]
+                look, curve = looks[arm.name], curves[arm.name]
                 # At its first epoch, with its values from the lowest to the highest, were it off the scale.
-                marks[axes].append(Mark(arm.name, curve["x"].iloc[0], range_text(curve["y"].tolist()), style.line))
+                marks[axes].append(Mark(arm.name, curve["x"].iloc[0], range_text(curve["y"].tolist()), look.line))
                 if arm.name not in scale.beyond:
-                    draw_line(axes, curve, label=style.label, markersize=3, **style.line)
+                    draw_line(axes, curve, look=look, label=look.label, markersize=3)
             axes.set(title=title, xlabel="epoch", ylabel="")
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         row[0].set_ylabel(f"validation {METRIC.label} (%)")
         scale_y(marks, scale)
-        shared_legend(figure, row)
+        shared_legend(figure, row, [looks[arm.name] for arm in arms])
 
     text = (
         f"Validation {METRIC.label} during training of the selected configuration, mean over folds, band ± SE. A curve "
