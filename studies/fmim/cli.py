@@ -72,6 +72,7 @@ app = typer.Typer(
     help="Hyperparameter and ablation studies for deep metric learning.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,  # its boxes cut long words, such as examples
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_studies)

@@ -36,11 +36,11 @@ def complete_data(incomplete: str) -> list[str]:
 StudyName = Annotated[
     str,
     typer.Argument(
-        metavar="STUDY", help="One of `fmim list`, or a Python file of your own.", autocompletion=complete_study
+        metavar="STUDY", help="A study of `fmim list`, or your own Python file.", autocompletion=complete_study
     ),
 ]
 StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")]
 
 
 def warn_of_password(address: str | None) -> str | None:
@@ -60,10 +60,10 @@ TrackingUri = Annotated[
     typer.Option(
         metavar="URI|@FILE",
         callback=warn_of_password,
-        help="MLflow's database or server; default where the study was mirrored to.",
+        help="MLflow's database or server; default: where the study was mirrored to.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan only.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything, print the plan, and stop.")]
 
 
 def new_folder(option: str, path: Path) -> Path:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from fmim_core.data.sets.base import Listing
 
 app = typer.Typer(
-    help="Data sets: describe, check, prepare, and write a manifest.",
+    help="Describe, check and prepare data sets.",
     invoke_without_command=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
@@ -28,12 +29,14 @@ Data = Annotated[
     ),
 ]
 DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that the data set lies in.")]
-MetadataOnly = Annotated[bool, typer.Option("--metadata-only", help="Read the tables and look for no image.")]
+MetadataOnly = Annotated[bool, typer.Option("--metadata-only", help="Read the tables alone, and no image.")]
 PresetName = Annotated[
     str,
-    typer.Option("--preset", help="Gives the bank's image size, and the phantom's.", autocompletion=complete_preset),
+    typer.Option(
+        "--preset", help="Preset that gives the image size, and the phantoms.", autocompletion=complete_preset
+    ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Draws the test subjects of a table that does not say.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Draws the test subjects if the table does not name them.")]
 
 
 def _listing(data: str, root: Path | None, preset: str, seed: int, metadata_only: bool) -> Listing:
@@ -46,7 +49,7 @@ def _listing(data: str, root: Path | None, preset: str, seed: int, metadata_only
 
 @app.callback()
 def list_data_sets(context: typer.Context) -> None:
-    """The data sets there are, one line each, and what can be done with them."""
+    """List the data sets, one line each, and the commands on them."""
     if context.invoked_subcommand is None:
         from fmim.data.show import show_data_sets
 
@@ -59,14 +62,17 @@ def describe(
     data: Data,
     data_root: DataRoot = None,
     metadata_only: MetadataOnly = False,
-    json: Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")] = False,
     sheet: Annotated[
         Path | None, typer.Option(help="Also draw some subjects over their visits to this PNG file.")
     ] = None,
     preset: PresetName = "quick",
     seed: Seed = 0,
 ) -> None:
-    """The paper's tables of a data set: images, subjects, gallery, queries by year; exit code 0 whatever it finds."""
+    """Show a data set: images, subjects, gallery, queries by year.
+
+    The exit code is 0, whatever it finds.
+    """
     from fmim.data.show import as_json, refuse_existing, show_description, write_sheet
 
     if sheet is not None and metadata_only:
@@ -93,7 +99,10 @@ def check(
     preset: PresetName = "quick",
     seed: Seed = 0,
 ) -> None:
-    """Every problem at once, each image decoded and compared. Exit code 2 where an error is found, else 0."""
+    """Decode every image of a data set, and list all problems.
+
+    The exit code is 2 if there is an error, else 0.
+    """
     from fmim.data.show import check_files, refuse_existing, show_findings, write_findings
 
     console = TextConsole()
@@ -123,7 +132,10 @@ def prepare(
     seed: Seed = 0,
     banks: Annotated[Path | None, typer.Option("--banks", help="Folder of decoded images; default runs/banks.")] = None,
 ) -> None:
-    """Check a data set's tables and make the bank that `fmim run` would. Exit code 2 where it cannot be used."""
+    """Check a data set's tables, and decode its images.
+
+    `fmim run` uses the decoded images. The exit code is 2 if the data set cannot be used.
+    """
     from fmim.commands.options import BANKS, STUDIES
     from fmim.data.show import show_bank, show_description, show_findings
     from fmim.declare.presets import find_preset
@@ -151,7 +163,10 @@ def manifest(
     data_root: Annotated[Path, typer.Option("--data-root", help="Folder that the data set lies in.")],
     out: Annotated[Path, typer.Option("--out", help="CSV file in a folder that holds the images, e.g. DIR/mine.csv.")],
 ) -> None:
-    """A table of those images of a named data set that are there: a part of it, to edit and use as one's own."""
+    """Write a table of a named data set's images, to edit and use.
+
+    It lists the images that are in the folder, which may be a part of the data set.
+    """
     from fmim.data.show import refuse_existing, show_manifest
     from fmim.data.sources import find_listing
     from fmim_core.data.sets.base import DATA_SETS, manifest_of

@@ -54,61 +54,65 @@ class Options(Config):
     study: str | Path | Study
     preset: Annotated[str, Option(help="smoke, quick, full or paper.", autocompletion=complete_preset)] = "quick"
     data: Annotated[
-        str, Option(help="A data set's name, or a manifest (CSV: image,subject,months…).", autocompletion=complete_data)
+        str,
+        Option(
+            help="A data set's name, or a manifest: a CSV with image, subject, months.", autocompletion=complete_data
+        ),
     ] = PHANTOM
     data_root: Annotated[Path | None, Option(help="Folder that --data lies in.")] = None
     out: Annotated[Path | None, Option(help="The study's folder; default runs/STUDY.")] = None
-    replicates: Annotated[int | None, Option(min=1, help="Fresh seeds of each arm's winner.")] = None
-    seed: Annotated[int, Option(min=0, help="Everything random derives from it.")] = 0
+    replicates: Annotated[int | None, Option(min=1, help="Seeds that train each arm's winner anew, to test it.")] = None
+    seed: Annotated[int, Option(min=0, help="Seed of everything random.")] = 0
     cohort: Annotated[
-        int | None, Option(min=0, help="Draw another cohort of phantoms with this seed; 0 is the first.")
+        int | None, Option(min=0, help="Seed that draws another cohort of synthetic phantoms; default 0.")
     ] = None
-    epochs: Annotated[int | None, Option(min=1, help="Instead of the preset's; as --set epochs=N.")] = None
+    epochs: Annotated[int | None, Option(min=1, help="Epochs of each training, instead of the preset's.")] = None
     changes: Annotated[
         list[str],
-        Option("--set", metavar="FIELD=VALUE", help="Another value than the preset's, e.g. model.kind=resnet50."),
+        Option("--set", metavar="FIELD=VALUE", help="Change a field of the preset, e.g. model.kind=resnet50."),
     ] = []  # noqa: RUF012  # pydantic copies it
     search_splits: Annotated[
         int,
         Option(
             min=1,
-            help="Search on so many splits into folds; the first one selects, the others show what of that is chance.",
+            help="Splits into folds to search on; the first selects, the others show how much of that is chance.",
         ),
     ] = 1
     until_decided: Annotated[
         bool, Option("--until-decided", help="Add seeds to compared arms until every comparison is decided.")
     ] = False
-    max_seeds: Annotated[int | None, Option(min=2, help="At most; default three times those at first.")] = None
-    backend: Annotated[Literal["ray", "inline"], Option(help="inline: one by one in this process.")] = "ray"
-    address: Annotated[str | None, Option(help="A running Ray cluster, e.g. auto.")] = None
+    max_seeds: Annotated[
+        int | None, Option(min=2, help="Most seeds of --until-decided; default three times the first.")
+    ] = None
+    backend: Annotated[Literal["ray", "inline"], Option(help="inline: one trial at a time, in this process.")] = "ray"
+    address: Annotated[str | None, Option(help="Address of a running Ray cluster, e.g. auto.")] = None
     gpus_per_trial: Annotated[
-        float | None, Option(min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0.")
+        float | None, Option(min=0, help="GPUs for each trial; 0.5 lets two share one. Default: 1 if there is a GPU.")
     ] = None
     cpus_per_trial: Annotated[float, Option(min=0.01, help="CPU cores for each trial.")] = 1.0
-    banks: Annotated[Path | None, Option(help="Folder of decoded images; default banks beside the study's folder.")] = (
-        None
-    )
+    banks: Annotated[Path | None, Option(help="Folder of decoded images; default: banks, beside --out.")] = None
     tracking_uri: Annotated[
         str | None,
         Option(
             metavar="URI|@FILE",
             callback=warn_of_password,
-            help="MLflow's database or server; default FMIM_TRACKING_URI, or mlflow.db beside the study's folder.",
+            help="MLflow's database or server; default: FMIM_TRACKING_URI, or mlflow.db, beside --out.",
         ),
         Field(repr=False),
     ] = None
-    selected: Annotated[
-        Path | None, Option(help="Take the arms' configurations from what this study's folder selected.")
-    ] = None
+    selected: Annotated[Path | None, Option(help="Folder of a study whose selected configurations the arms take.")] = (
+        None
+    )
     studies: Annotated[
         Path | None,
-        Option(help="Folder of all studies: its banks, MLflow's database and trials; default where the study lies."),
+        Option(help="Folder of all studies, with their banks and MLflow's database; default: the parent of --out."),
     ] = None
     reuse: Annotated[
         bool,
         Option(
             " /--no-reuse",
-            help="Train anew what another study in the same folder has trained just so; else it is reused.",
+            help="Train every trial, even if a study in the same folder has trained an equal one.",
+            show_default=False,
         ),
     ] = True
     fresh: Annotated[bool, Option("--fresh", help="Move an existing folder aside and start over.")] = False

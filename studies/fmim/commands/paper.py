@@ -35,16 +35,16 @@ DECIDE = ("until_decided", "max_seeds")  # not all of its studies compare arms
 @takes_options("out", "cohort", "search_splits", *DECIDE, "selected", "studies", "fresh", study=SELECTION)
 def paper(
     each: Options,
-    out: Annotated[Path, typer.Option(help="The folder of the paper, with a folder for each study.")] = Path(
-        "runs/paper"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder of the paper, with a folder for each study.")] = Path("runs/paper"),
     dry_run: DryRun = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Move the studies' folders aside and start over.")] = False,
 ) -> None:
-    """Run every study of the paper, or go on with them, and write one report beside the published values.
+    """Run every study of the paper, and write one report of them.
 
-    Each study has a folder in OUT, in which it can be looked at and gone on with as any other. What studies beside OUT
-    have trained is reused. Ctrl-C is safe: the same command goes on.
+    The report shows the published values beside the new ones.
+
+    Each study has a folder in OUT, which every command takes. Trials that studies beside OUT have trained are reused.
+    Ctrl-C is safe: the same command continues.
     """
     whole = whole_paper(out, each.but(fresh=fresh), TextConsole())
     whole.check()

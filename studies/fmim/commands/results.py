@@ -18,11 +18,14 @@ from fmim_core.records import SOME_FAILED, StudyFile, study_path
 def compare(
     studies: Annotated[list[Path], typer.Argument(metavar="OUT OUT...", help="Folders of two or more studies.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="New folder for a page with its tables as files.")
+        Path | None, typer.Option("--out", metavar="DIR", help="New folder for a page, with its tables as files.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
 ) -> None:
-    """Say in what studies differ, show their arms side by side, and test the differences to the first study."""
+    """Compare studies: their settings, arms and test results.
+
+    Every study is compared with the first.
+    """
     folders = [study_folder(study) for study in studies]
     folder = None if out is None else new_folder("--out", out)
     from fmim_reports.across.differences import differences
@@ -46,9 +49,14 @@ def compare(
 
 
 def overview(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where studies lie, e.g. runs.")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the studies, e.g. runs.")] = Path(
+        "runs"
+    ),
 ) -> None:
-    """Write FOLDER/index.html, all studies in a folder at a glance; runs and reports keep it current."""
+    """Write FOLDER/index.html, a page that lists all studies in it.
+
+    `fmim run` and `fmim report` keep it current.
+    """
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder: give the one in which studies lie, e.g. runs")
     from fmim.runner.folder.overview import write_overview
@@ -56,8 +64,8 @@ def overview(
     TextConsole().say(f"overview: {write_overview(folder)}")
 
 
-Arm = Annotated[str, typer.Option("--arm", help="Whose model, e.g. adatriplet_automargin.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Which replicate's model.")]
+Arm = Annotated[str, typer.Option("--arm", help="Arm whose model is used, e.g. adatriplet_automargin.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the model.")]
 DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that a named data set or table lies in.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 TrustCode = Annotated[
@@ -84,7 +92,7 @@ def embed(
     device: Device = "auto",
     trust_code: TrustCode = False,
 ) -> None:
-    """Write the embedding of every image of a table, beside what the table says of it."""
+    """Write the embedding of every image of a table, with its row."""
     from fmim.runner.folder.study_folder import find_replicate
 
     replicate = find_replicate(out, arm, seed, trust_code)
@@ -127,7 +135,7 @@ def match(
     device: Device = "auto",
     trust_code: TrustCode = False,
 ) -> None:
-    """Rank the images of a gallery by their similarity to each query: who might that be?
+    """Rank the images of a gallery by similarity to each query.
 
     A table's gallery is its baseline images, and its queries are its later visits; with --split test, those of the
     study's report.
@@ -154,7 +162,10 @@ def match(
 
 
 def mirror(out: StudyFolder, tracking_uri: TrackingUri = None) -> None:
-    """Bring MLflow up to date from the records of a study that nobody runs now; nothing is written twice."""
+    """Bring MLflow up to date from a study's records.
+
+    No process may run the study meanwhile. What MLflow has already is not written again.
+    """
     study = StudyFile.read(study_path(study_folder(out)))
     address = TrackingAddress.named(tracking_uri) or TrackingAddress.of_study(out, study)
     from fmim.runner.tracking.tracker import mirror_study
@@ -168,7 +179,7 @@ def ui(
     tracking_uri: TrackingUri = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
 ) -> None:
-    """Open MLflow's page of a study, in the database or on the server that it was mirrored to."""
+    """Open a study in MLflow, with charts of its compared arms."""
     from fmim.runner.tracking.server import open_page, page_of, serve
 
     study, say = StudyFile.read(study_path(study_folder(out))), TextConsole().say

@@ -28,16 +28,21 @@ def robust(
     each: Options,
     *,
     vary: Annotated[
-        list[str], typer.Option("--vary", metavar="FIELD=A,B,C", help="A field of --set, data, cohort, epochs or seed.")
+        list[str],
+        typer.Option(
+            "--vary", metavar="FIELD=A,B,C", help="A field of --set, or data, cohort, epochs or seed, with its values."
+        ),
     ],
-    out: Annotated[Path | None, typer.Option(help="The folder of all; default runs/STUDY_robust.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of all settings; default runs/STUDY_robust.")] = None,
     dry_run: DryRun = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Move the settings' folders aside and start over.")] = False,
 ) -> None:
-    """Run a whole study as it is and at every value of each --vary, and write one report: does its answer hold?
+    """Run a study at several settings: does its answer hold?
 
-    Each setting differs from the study as it is in one field. It has a folder in OUT, in which it can be looked at and
-    gone on with as any other. What studies beside OUT have trained is reused. Ctrl-C is safe: the same command goes on.
+    The whole study runs as it is, and at every value of each --vary; one report compares the answers.
+
+    Each setting changes one field of the study. Its folder in OUT is a study's folder, which every command takes.
+    Trials that studies beside OUT have trained are reused. Ctrl-C is safe: the same command continues.
     """
     folder = out or STUDIES / f"{each.setup.folder.name}_robust"
     at_settings(folder, each.but(fresh=fresh), vary, TextConsole()).start(dry_run)

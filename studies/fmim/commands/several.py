@@ -73,7 +73,7 @@ class Several:
         for member in self.members:
             options, most = self.options(member), "not known"
             setup, checked = options.setup, check_plan(options.plan(), options.setup)
-            found = reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
+            found = reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.folder, setup.reuse)
             planned += checked.plan.trials
             if found.others_known:
                 reused.append(found.trials)
@@ -82,9 +82,8 @@ class Several:
         rows.append(("all", "", str(planned), f"≤ {sum(reused)}" if reused else "not known"))
         self.console.show(TextTable(("study", "for", *numbers), rows, frozenset(numbers)))
         self.console.say(
-            "reused: equal to a trial that has run, or to another one of its study; the most there can be, since "
-            "winners decide. What several of these studies share is trained by the first of them and reused by the "
-            "others"
+            "A trial is reused if an equal one has run, here or in an earlier study. These are the most there can be, "
+            "since they depend on the selected configurations. The first study that has a trial runs it for all."
         )
 
     def run(self) -> int:

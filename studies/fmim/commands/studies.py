@@ -16,14 +16,14 @@ from fmim.own.skeleton import EXAMPLE, new_files
 from fmim.printing import TextConsole, TextTable, warn
 from fmim.runner.folder.study_folder import study_folder
 
-CHECKING = "loading PyTorch, and checking the plan: one batch of every network and loss"
+LOADING, CHECKING = "loading PyTorch", "checking the plan: one batch of every network and loss"
 
 
 def list_studies(
-    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files of your own.")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Your own Python files.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The studies, one line each."""
+    """List the studies, one line each."""
     from fmim import catalogue
 
     studies = {name: catalogue.find(name) for name in (*catalogue.names(), *map(str, files or ()))}
@@ -41,12 +41,15 @@ def list_studies(
 
 
 def new(
-    study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study, e.g. my_study.")],
+    study: Annotated[str, typer.Argument(metavar="NAME", help="Name of the study, e.g. my_study.")],
     loss: Annotated[
-        str | None, typer.Option(metavar="LOSS", help="Of pytorch-metric-learning, e.g. MultiSimilarityLoss.")
+        str | None, typer.Option(metavar="LOSS", help="A loss of pytorch-metric-learning, e.g. MultiSimilarityLoss.")
     ] = None,
 ) -> None:
-    """Write a study to begin with, NAME.py: of a loss of your own, with its test, or of a LOSS by its name."""
+    """Write NAME.py, a study to begin with.
+
+    It has a loss of your own, with its test; with --loss, it has a loss of pytorch-metric-learning.
+    """
     from fmim import catalogue
 
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", study):
@@ -70,26 +73,29 @@ def plan(
     options: Options,
     calibrate: Annotated[
         bool,
-        typer.Option("--calibrate", help="Time a few steps here and predict the run; writes OUT/calibration.json."),
+        typer.Option("--calibrate", help="Time short trials here, predict the run, and write OUT/calibration.json."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """What a study would run: arms, N_s, trials, epochs, images. Everything is checked, no trial is started.
+    """Show what a study would run: its trials, time and power.
 
-    With --calibrate, on the devices of the options that `fmim run` has too: how long it would take.
+    Everything is checked, and no trial starts. With --calibrate, short trials on the devices of this machine show how
+    long the study would take.
     """
     options.check()
     if calibrate and as_json:
         raise ValueError("--calibrate writes calibration.json, and --json prints the plan: leave one of them out")
-    TextConsole(stderr=True).stage(CHECKING)
+    TextConsole(stderr=True).stage(LOADING)
     if calibrate:
         from fmim.terminal.plan import predict_here
 
+        TextConsole(stderr=True).stage(CHECKING)
         predict_here(options.plan(), options.setup, TextConsole())
         return
     from fmim.runner.run import check_plan
     from fmim.terminal.plan import plan_as_json, show_plan
 
+    TextConsole(stderr=True).stage(CHECKING)
     checked = check_plan(options.plan(), options.setup)
     if as_json:
         print(plan_as_json(checked, options.setup))
@@ -99,21 +105,25 @@ def plan(
 
 @takes_options()
 def run(options: Options, dry_run: DryRun = False) -> None:
-    """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
+    """Run a study, or continue it; Ctrl-C is safe.
+
+    The same command again runs only the trials that are missing.
+    """
     TextConsole(stderr=True).stage(f"looking up {options.study}")
     options.check()
     setup = options.setup
     if dry_run:
-        TextConsole(stderr=True).stage(CHECKING)
+        TextConsole(stderr=True).stage(LOADING)
         from fmim.runner.run import check_plan
         from fmim.terminal.plan import show_plan
 
+        TextConsole(stderr=True).stage(CHECKING)
         show_plan(check_plan(options.plan(), setup), setup, TextConsole())
         return
     from fmim.runner.backends.ray_cluster import cluster_for
 
     ray = f", and joining the Ray cluster at {options.address}" if options.address else ", and starting Ray"
-    TextConsole(stderr=True).stage("loading PyTorch" + (ray if options.backend == "ray" else ""))
+    TextConsole(stderr=True).stage(LOADING + (ray if options.backend == "ray" else ""))
     with cluster_for(setup.backend, setup.address) as cluster:  # it starts while torch is imported
         from fmim.runner.run import run_plan
         from fmim.terminal.run_display import RunDisplay
@@ -125,10 +135,10 @@ def run(options: Options, dry_run: DryRun = False) -> None:
 
 def status(
     out: StudyFolder,
-    watch: Annotated[bool, typer.Option("--watch", help="Again and again, as long as a process runs it.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again while the study runs.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """How far a study is: each arm's trials and best fold, what runs now, in which process, and the time left."""
+    """Show how far a study is, what runs now, and the time left."""
     folder = study_folder(out)
     from fmim.terminal.status import StudyStatus, watch_status
 
@@ -143,10 +153,11 @@ def status(
 
 
 def report(out: StudyFolder) -> None:
-    """Build a study's report again, from its records alone."""
+    """Write a study's report again, from its records."""
     folder = study_folder(out)
     from fmim.runner.folder.overview import update_overview
     from fmim_reports.build import build_report
 
+    TextConsole(stderr=True).stage("writing the report")
     TextConsole().say(f"report: {build_report(folder)}")
     update_overview(folder.absolute().parent, warn)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from fmim.plan import Plan
@@ -16,39 +17,33 @@ from fmim.runner.reuse.equal_trials import Reused, reused_before
 from fmim.runner.run import CheckedPlan, check_plan
 from fmim.runner.setup import Setup
 from fmim.terminal.run_display import RunDisplay
-from fmim_core.records import CalibrationFile, PlannedTrials, study_path
+from fmim_core.records import CalibrationFile, Damaged, FoldEntry, PlannedTrials, calibration_path, study_path
 from fmim_reports.parts.comparisons.comparison import comparisons
-from fmim_reports.parts.comparisons.words import power_sentence
 from fmim_reports.reading.results import read_results
-from fmim_reports.stats import Variances, power_of
-from fmim_reports.writing.formats import duration
+from fmim_reports.stats import Power, Variances, power_of
+from fmim_reports.writing.formats import duration, in_percent, points
 
 NUMBERS = ("N_s", "trials", "epochs", "images")
 
 
 def show_plan(checked: CheckedPlan, setup: Setup, console: TextConsole) -> None:
-    """Print the arms with their spaces and trials, the folds, the totals, what is there, and what can be shown."""
+    """Print how many trials there are, how long they take and what they can show; then what the plan is made of."""
     plan, work = checked.plan, Workload(checked.plan, checked.development)
     console.say(plan.study.title, style="bold")
-    for line in _about(checked):
+    for line in (_trials(plan), *_reused(checked, setup).sentences, _time(plan, setup.folder)):
         console.say(line)
-    parts = " on all splits + replicates + other splits' winners" if plan.search_splits > 1 else " + replicates"
-    console.show(_arms(work))
-    console.say(f"trials: search{parts}", style="dim")
-    for fold in checked.folds:
-        without = fold.validation_queries_without_match
-        console.say(
-            f"fold {fold.fold}: {fold.train_subjects} subjects ({fold.train_images} images) train, "
-            f"{fold.validation_subjects} ({fold.validation_images}) validate with "
-            f"{fold.validation_queries} queries{f' and {without} without a match' if without else ''}"
-        )
+    for line in power_lines(plan, setup.folder):  # an earlier run in the folder may have measured how differences vary
+        console.say(line)
     for warning in (*plan.warnings, *checked.warnings):
         console.warn(warning)
-    for line in _trials(work):
-        console.say(line)
-    # An earlier run in the folder may have measured how differences vary.
-    for line in (*_reused(checked, setup).sentences, *power_lines(plan, setup.folder)):
-        console.say(line)
+    console.show("", _arms(work))
+    for line in (
+        *_details(checked),
+        *_rules(plan),
+        f"In all: {_most(plan)}{work.total.epochs:,} epochs and "
+        f"{work.total.images:,} training images, repeats counted.",
+    ):
+        console.say(line, style="dim")
 
 
 def plan_as_json(checked: CheckedPlan, setup: Setup) -> str:
@@ -86,20 +81,64 @@ def plan_as_json(checked: CheckedPlan, setup: Setup) -> str:
     return json.dumps(fields, indent=1, ensure_ascii=False)
 
 
-def _about(checked: CheckedPlan) -> Iterator[str]:
-    """Yield what is asked, and how it is tested, on which data."""
+def _trials(plan: Plan) -> str:
+    parts = {
+        "search": plan.search_trials,
+        "change a setting of a selected configuration": plan.variation_trials,
+        "train selected configurations with fresh seeds": plan.replicate_trials,
+        "are references, which train nothing": plan.reference_trials,
+    }
+    said = ", ".join(f"{number} {what}" for what, number in parts.items() if number)
+    return f"{_most(plan).capitalize()}{plan.trials} trials: {said}."
+
+
+def _most(plan: Plan) -> str:
+    return "" if plan.exact else "at most "
+
+
+def _time(plan: Plan, out: Path) -> str:
+    """Say how long it takes: as predicted here, else for what the preset is made."""
+    with suppress(Damaged, FileNotFoundError):
+        made = CalibrationFile.read(calibration_path(out))
+        same = (plan.preset.name, plan.seed, plan.replicate_trials, plan.search_splits, plan.train_configs()[0].epochs)
+        if same == (made.preset, made.seed, made.replicates, made.search_splits, made.epochs):
+            at_once = f"with {made.slots} trials at once on {made.device}"
+            return f"All trials take about {duration(made.forecast.wall_s)} {at_once}, as --calibrate predicted."
+    return f"The time is not predicted yet (add --calibrate); preset {plan.preset.name}: {plan.preset.about}."
+
+
+def _details(checked: CheckedPlan) -> Iterator[str]:
+    """Yield the question, the data, the folds, the test and the references, a line each."""
     plan, data = checked.plan, checked.source.description
-    yield plan.study.question
-    yield f"preset {plan.preset.name}: {plan.preset.about}"
+    parts = ["search", "changed settings" if plan.variation_trials else "", "fresh seeds"]
+    parts += ["winners of other splits"] if plan.search_splits > 1 else []
+    yield f"The column “trials” counts {' + '.join(filter(None, parts))}."
+    yield f"Question: {plan.study.question}"
     if plan.preset.changed:
-        yield "changed from the preset: " + ", ".join(f"{path} = {value}" for path, value in plan.preset.changed)
+        yield "Changed from the preset: " + ", ".join(f"{path} = {value}" for path, value in plan.preset.changed)
+    yield f"Data: {data.name}. {data.about}"
+    if checked.folds:
+        yield _folds(checked.folds)
     models, kept = plan.models_per_replicate, plan.train_configs()[0].keep.replace("_", " ")
     if models > 1:
-        trains = f"{models} models, one without each fold, keeps the {kept} epoch's, and averages distances"
+        trains = f"{models} models, each without one fold, keeps the {kept} epoch's, and averages distances"
     else:
         trains = f"one model on all development subjects and keeps the {kept} epoch's"
-    yield f"test: a seed trains {trains}"
-    yield f"data {data.name}: {data.about}"
+    yield f"Test: each seed trains {trains}."
+    yield f"References: {', '.join(planned.entry.label for planned in plan.references)}."
+
+
+def _folds(folds: Sequence[FoldEntry]) -> str:
+    def span(name: str) -> str:
+        values = [getattr(fold, name) for fold in folds]
+        return f"{min(values):,}" if min(values) == max(values) else f"{min(values):,} to {max(values):,}"
+
+    without = sum(fold.validation_queries_without_match for fold in folds)
+    return (
+        f"{len(folds)} folds: {span('train_subjects')} subjects ({span('train_images')} images) train, "
+        f"{span('validation_subjects')} ({span('validation_images')}) validate with {span('validation_queries')} "
+        f"queries{f', and {without} have no match' if without else ''}."
+    )
 
 
 def _arms(work: Workload) -> TextTable:
@@ -116,35 +155,23 @@ def _arms(work: Workload) -> TextTable:
     return TextTable(("arm", "space", "searcher", *NUMBERS), rows, frozenset(NUMBERS))
 
 
-def _trials(work: Workload) -> Iterator[str]:
-    """Yield where searches stop trials, what stands beside the arms, and how much that is in all."""
-    plan = work.plan
+def _rules(plan: Plan) -> Iterator[str]:
+    """Yield where searches stop trials, and when more seeds follow."""
     for arm in plan.arms:
         if (rule := arm.searcher.stopping_rule) and (rungs := plan.rungs_of(arm)):
             training = plan.training_of(arm)
             outlook = rule.outlook(training.validations, plan.preset.folds)
             after = f"after {' or '.join(map(str, rungs))} of {training.epochs} epochs"
-            yield f"{arm.label}: trials of fold 0 may stop {after}{outlook and f'; {outlook}'}"
-    for planned in plan.references:
-        yield f"reference {planned.entry.label}: {planned.entry.about}"
-    most = "" if plan.exact else "at most "
-    varied = (
-        f"{plan.variation_trials} of selected configurations with a setting changed, " if plan.variation_trials else ""
-    )
-    yield (
-        f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search, {varied}{plan.replicate_trials} "
-        f"replicates and {plan.reference_trials} trials of {len(plan.references)} references, which train nothing; "
-        f"{most}{work.total.epochs} epochs and {work.total.images} training images in all"
-    )
+            yield f"{arm.label}: trials of fold 0 may stop {after}{outlook and f'; {outlook}'}."
     if plan.looks:
         yield (
-            "compared arms get more seeds until every comparison is decided, with looks at "
-            f"{', '.join(map(str, plan.looks.seeds))}; trials and epochs are those until the first look"
+            "Compared arms get more seeds until every comparison is decided, with looks at "
+            f"{', '.join(map(str, plan.looks.seeds))} seeds; these numbers are those until the first look."
         )
 
 
 def _reused(checked: CheckedPlan, setup: Setup) -> Reused:
-    return reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
+    return reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.folder, setup.reuse)
 
 
 ASSUMED = Variances(seed=0.0153**2, subject=200 * 0.00143**2, interaction=0.113**2, subjects=200)
@@ -153,7 +180,7 @@ ASSUMED = Variances(seed=0.0153**2, subject=200 * 0.00143**2, interaction=0.113*
 Of others nothing is assumed: another network and other images vary otherwise.
 """
 ASSUMED_SEEDS = 10  # that have shown it
-MEASURED_ON = "AdaTriplet with AutoMargin without search against grid search on the quick phantom, mAP, ten seeds"
+ASSUMED_FROM = "assumed from earlier runs of AdaTriplet with AutoMargin and with grid search"
 
 
 def power_lines(plan: Plan, out: Path) -> list[str]:
@@ -162,21 +189,29 @@ def power_lines(plan: Plan, out: Path) -> list[str]:
     if not plan.study.comparison_pairs:
         return []
     if seeds < 2:
-        return ["power: fewer than two seeds show nothing of others, so no comparison has an answer"]
+        return ["Fewer than two seeds cannot answer a comparison: give --replicates 2 or more."]
     results, measured = read_results(out) if study_path(out).is_file() else None, []
     for one in comparisons(results) if results and results.study.preset == preset.name else ():
         if power := one.variances and power_of(one.variances, seeds, margin, one.paired.n):
-            measured.append(f"power, measured in {out.name}, {one.heading}: {power_sentence(power, one.over)}")
+            measured.append(_power(power, f"{one.heading}; measured in {out.name}"))
     if measured:
         return measured
     if preset.changed or preset.name != "quick":
-        which = f"a changed preset {preset.name}" if preset.changed else f"preset {preset.name}"
-        return [
-            f"power: nothing is assumed of how differences vary with {which}; once a run of it is in --out, the plan "
-            "says what its seeds can show"
-        ]
+        which = f"the changed preset {preset.name}" if preset.changed else f"preset {preset.name}"
+        return [f"The power of {seeds} seeds is not known for {which} before a run of it is in --out."]
     power = power_of(ASSUMED, seeds, margin, ASSUMED_SEEDS)
-    return [f"power, assumed from {MEASURED_ON}: {power_sentence(power, 'seeds and subjects')}"]
+    return [_power(power, ASSUMED_FROM)] if power else []
+
+
+def _power(power: Power, source: str) -> str:
+    """Say what differences so many seeds detect, how often equal arms are shown equivalent, and what would help."""
+    found = f"detect a {points(power.smallest_difference, 1)[1:]}-point difference 80 % of the time"
+    if power.smallest_difference > 1:
+        found = "detect no difference 80 % of the time"
+    never = power.seeds_difference.seeds is None
+    helps = " More seeds will not help; more test subjects will." if never else ""
+    equal = f"show equal arms to be equivalent {in_percent(power.equivalence, 0)} % of the time"
+    return f"{power.seeds} seeds {found} and {equal} ({source}).{helps}"
 
 
 TIMED = ("start-up, s", "step, ms", "evaluation, ms an image", "memory, GB")

@@ -6,20 +6,23 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from fmim.plan.plan import BankOfTrials, Plan, UnknownImages
 from fmim.runner.folder.locks import ASIDE
 from fmim_core.data.bank.building import find_bank
 from fmim_core.data.source import Source
-from fmim_core.records import OF_WINNER, THIS_STUDY, Stage, StudyFile, TrialCounts, study_path, trials_with_result
+from fmim_core.records import (
+    OF_WINNER,
+    THIS_STUDY,
+    Stage,
+    StudyFile,
+    TrialCounts,
+    read_records,
+    study_path,
+    trials_with_result,
+)
 from fmim_core.trial.spec import RESULTS_VERSION, TrialSpec
-
-UNITS: dict[Stage, str] = {
-    "search": "search trials",
-    "variation": "variations",
-    "replicate": "replicates",
-    "reference": "reference trials",
-}
 
 
 @dataclass(frozen=True)
@@ -102,14 +105,16 @@ class Reused:
     """The number of trials of a plan that take the record of an equal one.
 
     Args:
-        reused, planned: by stage. Of replicates the most there can be, since their winners are not known.
+        reused: by stage. Of replicates the most there can be, since their winners are not known.
+        left: trials of the plan that are not over; the most there can be where a search stops trials, as `exact` says.
         by_folder: of the reused ones, by the study's folder.
         others_known: whether trials of other studies are known; not while the images are not decoded.
     """
 
     reused: Mapping[Stage, int]
-    planned: Mapping[Stage, int]
+    left: int
     by_folder: Mapping[str, int]
+    exact: bool = True
     others_known: bool = True
 
     @property
@@ -119,26 +124,21 @@ class Reused:
 
     @property
     def to_train(self) -> int:
-        """The fewest trials that are left to train."""
-        return sum(self.planned.values()) - self.trials
+        """The fewest trials that are left to run."""
+        return self.left - self.trials
 
     @property
     def sentences(self) -> list[str]:
         """The whole in words; nothing where no trial is reused."""
-        unknown = "the images are not decoded yet: what other studies have trained on them shows when they are"
+        unknown = "The images are not decoded yet, so results of other studies are not counted."
         sentences = [] if self.others_known else [unknown]
         if not self.trials:
             return sentences
-        parts = [
-            f"{'up to ' if stage in OF_WINNER else ''}{self.reused[stage]} of {self.planned[stage]} {unit}"
-            for stage, unit in UNITS.items()
-            if self.planned[stage]
-        ]
-        folders = ", ".join(f"{folder} ({number})" for folder, number in self.by_folder.items())
-        or_more = " or more" if any(self.reused[stage] for stage in OF_WINNER) else ""
+        others = ", ".join(f"{number} from {name}" for name, number in self.by_folder.items() if name != THIS_STUDY)
+        most, least = ("Up to ", "at least ") if any(self.reused[stage] for stage in OF_WINNER) else ("", "")
         reused = (
-            f"reused: {', '.join(parts)}, which take the records of equal trials of {folders} when their turn comes; "
-            f"{self.to_train}{or_more} are trained (--no-reuse: all)"
+            f"{most}{self.trials} of {self.left} trials repeat another one and reuse its result"
+            f"{others and f' ({others})'}; {least if self.exact else 'about '}{self.to_train} will run."
         )
         return [reused, *sentences]
 
@@ -159,11 +159,15 @@ class EqualTrials:
 
         Args:
             winners: the number of each arm's winner, of those that are known; variations and replicates of others do
-                not count. If nothing is said, the most there can be.
+                not count. If nothing is said, the most there can be after those that are `over`.
         """
         seen, found = {fingerprint for spec, fingerprint in self._trials if spec.id in over}, list[Taken]()
+        won = {spec.arm: spec.number for spec, _ in self._trials if _of_study(spec) and spec.id in over}
         for spec, fingerprint in self._trials:
-            loses = winners is not None and (winners.get(spec.arm), 0) != (spec.number, spec.search_split)
+            if winners is None:
+                loses = _of_study(spec) and won.get(spec.arm, spec.number) != spec.number
+            else:
+                loses = (winners.get(spec.arm), 0) != (spec.number, spec.search_split)
             if spec.id in over or (spec.of_winner and loses):
                 continue
             others = [self._earlier.name(path) for path in self._earlier.of(spec)[:1]]
@@ -187,22 +191,36 @@ class EqualTrials:
         """Count those that will take the record of an equal trial, but for the trials that are `over`."""
         taken, plan = self.taken(over), self._plan
         stages, folders = Counter(spec.stage for spec, _ in taken), Counter(folder for _, folder in taken)
-        trials = plan.search_trials, plan.variation_trials, plan.replicate_trials, plan.reference_trials
-        planned = dict(zip(UNITS, trials, strict=True))
-        return Reused({stage: stages[stage] for stage in UNITS}, planned, dict(sorted(folders.items())), others_known)
+        reused = {stage: stages[stage] for stage in get_args(Stage)}
+        left = max(len(taken), plan.trials - len(over))
+        return Reused(reused, left, dict(sorted(folders.items())), plan.exact, others_known)
 
 
-def reused_before(plan: Plan, source: Source, banks: Path, studies: Path, reuse: bool) -> Reused:
-    """Count what of a plan takes the record of an equal trial, without decoding its images.
+def reused_before(plan: Plan, source: Source, banks: Path, studies: Path, out: Path, reuse: bool) -> Reused:
+    """Count the trials of a plan that take the record of an equal trial, without decoding its images.
 
     Args:
-        banks, studies: the folders of decoded images and of all studies.
+        banks, studies, out: the folders of decoded images, of all studies, and of this one, whose trials are over.
     """
     bank = find_bank(source, plan.preset.image_size, banks)
     if bank is not None:
-        return EqualTrials(plan, bank, earlier_trials(studies, bank.fingerprint, plan.seed, reuse=reuse)).reused()
+        earlier = earlier_trials(studies, bank.fingerprint, plan.seed, out, reuse)
+        return EqualTrials(plan, bank, earlier).reused(_over(plan, bank, out))
     alone, others = EarlierTrials(studies, reuse=reuse), reuse and any(study_folders(studies))
     return EqualTrials(plan, UnknownImages(source.description), alone).reused(others_known=not others)
+
+
+def _of_study(spec: TrialSpec) -> bool:
+    """Return whether a trial is of the winner of the study's own search split."""
+    return spec.of_winner and not spec.search_split
+
+
+def _over(plan: Plan, bank: BankOfTrials, out: Path) -> set[str]:
+    """Return the trials of a plan that have a final record in the study's folder."""
+    records = [one for one in read_records(out, lambda path, damaged: None) if one.final]
+    sampled = {arm.name for arm in plan.arms if arm.listed is None}
+    planned = {spec.fingerprint for spec in plan.possible(bank, lambda arm, split: ())} if records else ()
+    return {one.trial for one in records if one.fingerprint in planned or one.arm in sampled}
 
 
 def _of_one_winner(found: Iterable[Taken]) -> list[Taken]:

@@ -42,14 +42,15 @@ def open_client(address: TrackingAddress, tell: Callable[[str], None]) -> Any:
         Damaged: a database that somebody named is; it stays where it is.
         ValueError: the study's own database has artifacts on another machine.
     """
-    if address.file is not None:
-        prepare(address.file, address.own, tell)
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"
-    from mlflow import MlflowClient
+    from mlflow import MlflowClient  # it sets the level of its log lines itself
 
-    logging.getLogger("mlflow").setLevel(logging.CRITICAL)
+    for name in ("mlflow", "alembic"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    if address.file is not None:
+        prepare(address.file, address.own, tell)
     return MlflowClient(address.whole)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import warnings
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -63,6 +64,7 @@ def serve(address: TrackingAddress, port: int, page: str, tell: Callable[[str], 
 
     os.environ.update({BACKEND_STORE_URI_ENV_VAR: address.whole, ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/"})
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # of language models
+    warnings.simplefilter("ignore")  # of MLflow's libraries about each other
     Announced(Config("mlflow.server.fastapi_app:app", log_level="critical")).run([listener])
 
 

@@ -165,7 +165,7 @@ def _link(source: str, place: str) -> None:
 
 def reused(setup: Setup) -> Reused:
     checked = check_plan(other_plan(), setup)
-    return reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
+    return reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.folder, setup.reuse)
 
 
 def test_a_plan_says_how_much_is_there(two: Path) -> None:
@@ -175,14 +175,16 @@ def test_a_plan_says_how_much_is_there(two: Path) -> None:
         {"anew": 16},
         0,
     )
-    assert found.sentences == [
-        "reused: 8 of 8 search trials, up to 4 of 4 replicates, 4 of 4 reference trials, which take the records of "
-        "equal trials of anew (16) when their turn comes; 0 or more are trained (--no-reuse: all)"
-    ]
+    (sentence,) = found.sentences
+    assert sentence.startswith(
+        "Up to 16 of 16 trials repeat another one and reuse its result (16 from anew); at least 0"
+    )
     assert reused(options_in(two, out=two / "new")).sentences == []
+    there = reused(options_in(two, out=two / "reusing", reuse=True))  # whose trials are all over
+    assert (there.left, there.trials, there.to_train) == (0, 0, 0)
     undecoded = reused(options_in(two, out=two / "new", reuse=True, banks=two / "none"))
     assert (undecoded.trials, undecoded.others_known) == (0, False)
-    assert undecoded.sentences[0].startswith("the images are not decoded yet")
+    assert undecoded.sentences[0].startswith("The images are not decoded yet")
 
 
 @pytest.fixture
