@@ -30,19 +30,17 @@ def show_plan(checked: CheckedPlan, setup: Setup, console: TextConsole) -> None:
     """Print how many trials there are, how long they take and what they can show; then what the plan is made of."""
     plan, work = checked.plan, Workload(checked.plan, checked.development)
     console.say(plan.study.title, style="bold")
-    for line in (_trials(plan), *_reused(checked, setup).sentences, _time(plan, setup.folder)):
+    for line in (_trials(checked), *_reused(checked, setup).sentences, _time(checked, setup.folder)):
         console.say(line)
     for line in power_lines(plan, setup.folder):  # an earlier run in the folder may have measured how differences vary
         console.say(line)
     for warning in (*plan.warnings, *checked.warnings):
         console.warn(warning)
     console.show("", _arms(work))
-    for line in (
-        *_details(checked),
-        *_rules(plan),
-        f"In all: {_most(plan)}{work.total.epochs:,} epochs and "
-        f"{work.total.images:,} training images, repeats counted.",
-    ):
+    seen = (
+        f"In all: {_most(plan)}{work.total.epochs:,} epochs and {work.total.images:,} training images, repeats counted."
+    )
+    for line in (*_details(checked), *_rules(checked), seen):
         console.say(line, style="dim")
 
 
@@ -81,7 +79,8 @@ def plan_as_json(checked: CheckedPlan, setup: Setup) -> str:
     return json.dumps(fields, indent=1, ensure_ascii=False)
 
 
-def _trials(plan: Plan) -> str:
+def _trials(checked: CheckedPlan) -> str:
+    plan = checked.plan
     parts = {
         "search": plan.search_trials,
         "change a setting of a selected configuration": plan.variation_trials,
@@ -96,8 +95,9 @@ def _most(plan: Plan) -> str:
     return "" if plan.exact else "at most "
 
 
-def _time(plan: Plan, out: Path) -> str:
+def _time(checked: CheckedPlan, out: Path) -> str:
     """Say how long it takes: as predicted here, else for what the preset is made."""
+    plan = checked.plan
     with suppress(Damaged, FileNotFoundError):
         made = CalibrationFile.read(calibration_path(out))
         same = (plan.preset.name, plan.seed, plan.replicate_trials, plan.search_splits, plan.train_configs()[0].epochs)
@@ -155,8 +155,9 @@ def _arms(work: Workload) -> TextTable:
     return TextTable(("arm", "space", "searcher", *NUMBERS), rows, frozenset(NUMBERS))
 
 
-def _rules(plan: Plan) -> Iterator[str]:
+def _rules(checked: CheckedPlan) -> Iterator[str]:
     """Yield where searches stop trials, and when more seeds follow."""
+    plan = checked.plan
     for arm in plan.arms:
         if (rule := arm.searcher.stopping_rule) and (rungs := plan.rungs_of(arm)):
             training = plan.training_of(arm)
