@@ -77,6 +77,22 @@ def test_everything_that_can_be_pressed_does_what_it_says(browser: Browser, url:
         assert visit.errors == []
 
 
+def test_a_page_loads_nothing_from_outside_whatever_is_in_it(browser: Browser, reported: Path, tmp_path: Path) -> None:
+    """As it would if a name of somebody else's folder became markup."""
+    text = (reported / "report" / "index.html").read_text(encoding="utf-8")
+    there = "http://127.0.0.1:9"
+    loads = f'<img src="{there}/a.png"><link rel="stylesheet" href="{there}/a.css"><script src="{there}/a.js"></script>'
+    loads += f'<iframe src="{there}/"></iframe><script>fetch("{there}/a.json").catch(() => 0)</script>'
+    page = tmp_path / "index.html"
+    page.write_text(text.replace("<main>", f"<main>{loads}", 1), encoding="utf-8")
+    with visited(browser, page.as_uri()) as visit:
+        refused = [error for error in visit.errors if "Content Security Policy" in error]
+        assert {kind for kind in ("a.png", "a.css", "a.js", "a.json") if any(kind in one for one in refused)} == {
+            *("a.png", "a.css", "a.js", "a.json")
+        }
+        assert not [error for error in visit.errors if "net::ERR_CONNECTION" in error]
+
+
 def test_without_scripts_everything_is_there(browser: Browser, url: str, tmp_path: Path, reported: Path) -> None:
     alone = tmp_path / "index.html"
     alone.write_bytes((reported / "report" / "index.html").read_bytes())

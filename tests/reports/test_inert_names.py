@@ -16,11 +16,11 @@ from playwright.sync_api import Browser
 
 from fmim.printing import TextConsole
 from fmim.terminal.status import StudyStatus
-from fmim_core.records import in_csv, without_controls
+from fmim_core.records import without_controls
 from fmim_reports.build import build_report
 from fmim_reports.drawing.plotting import Plot, drawn
 from fmim_reports.writing.formats import to_figure, to_md, to_tex
-from fmim_reports.writing.tables import Column, Table, to_csv
+from fmim_reports.writing.tables import Column, Table, in_csv, to_csv
 from tests.support.browser import visited
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, record, spoil, write

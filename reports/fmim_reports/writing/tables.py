@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from fmim_core.records import in_csv
+from fmim_core.records import without_controls
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.kinds import Column, DataColumn
@@ -186,6 +186,19 @@ def to_frame(table: Table) -> pd.DataFrame:
         known = any(value is not None for value in values)
         series[name] = pd.Series(values, dtype="string" if column.type == "text" else None if known else "float64")
     return pd.DataFrame(series)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet computes what begins so
+
+
+def in_csv(value: object) -> object:
+    """Return a cell of a CSV file that no spreadsheet takes for a formula; numbers stay numbers.
+
+    A text that begins as a formula does gets an apostrophe before it, which makes it text.
+    """
+    if not isinstance(value, str):
+        return value
+    return without_controls(f"'{value}" if value.startswith(_FORMULA) else value)
 
 
 def csv_lines(table: Table) -> Iterator[str]:

@@ -18,7 +18,7 @@ from fmim_core.data.images.sheet import contact_rows, contact_sheet
 from fmim_core.data.sets.base import DATA_SETS, Listing
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.metric_names import INTERVALS, Interval
-from fmim_core.records import in_csv, write_bytes, write_text
+from fmim_core.records import without_controls, write_bytes, write_text
 
 COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
 
@@ -181,7 +181,9 @@ def refuse_existing(option: str, path: Path | None) -> None:
 
 def write_findings(findings: Findings, path: Path) -> None:
     """Write a CSV table with one row for each place of each finding: severity, problem, place."""
-    rows = [(found.severity, in_csv(found.what), in_csv(place)) for found in findings for place in found.places]
+    rows = [
+        (one.severity, without_controls(one.what), without_controls(place)) for one in findings for place in one.places
+    ]
     table = pd.DataFrame(rows, columns=["severity", "problem", "place"])
     write_text(path, table.to_csv(index=False, lineterminator="\n"))
 

@@ -18,7 +18,7 @@ from PIL import Image
 from fmim.matching.images import GivenImages
 from fmim.printing import TextConsole, TextTable
 from fmim_core.data.images.sheet import INK, MATCH, QUIET, SIDE_WORDS, TILE, Row, Text, Tile, picture_sheet, visit_name
-from fmim_core.records import in_csv, write_bytes, write_text
+from fmim_core.records import without_controls, write_bytes, write_text
 
 if TYPE_CHECKING:
     from fmim.matching.model import Ranking  # with torch, whose import is slow
@@ -76,8 +76,9 @@ WRITERS: dict[str, Callable[[Path, pd.DataFrame, np.ndarray, str], None]] = {
 
 
 def as_csv(table: pd.DataFrame) -> str:
-    """Return a table as CSV for programs and spreadsheets: unknowns are blank, and no text is a formula (`in_csv`)."""
-    return table.map(in_csv).to_csv(index=False, lineterminator="\n")
+    """Return a table as CSV: unknowns are blank, and names as they are, so that they join; � for control characters."""
+    shown = table.map(lambda cell: without_controls(cell) if isinstance(cell, str) else cell)
+    return shown.to_csv(index=False, lineterminator="\n")
 
 
 def write_matches(folder: Path, ranking: Ranking, sheets: int, sentence: str) -> None:
