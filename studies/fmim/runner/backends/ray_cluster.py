@@ -31,7 +31,8 @@ def cluster_for(backend: Literal["ray", "inline"], address: str | None) -> Itera
     """Begin to start or to join the cluster that a backend needs, for the block; None where it needs none.
 
     Raises:
-        ValueError: nobody answers at that address, or this machine has not what Ray needs.
+        ValueError: nobody answers at that address, the cluster refuses our token, or this machine has not what Ray
+            needs.
     """
     if backend == "inline":
         yield None
@@ -40,6 +41,7 @@ def cluster_for(backend: Literal["ray", "inline"], address: str | None) -> Itera
     with _token(address):
         cluster = RayCluster(address)
         try:
+            cluster.check_admitted()
             yield cluster
         finally:
             cluster.leave()
@@ -58,9 +60,18 @@ class RayCluster:
         self.address = address
         self._session = ""
         self._error: BaseException | None = None
-        self._settled, self._leave = threading.Event(), threading.Event()
+        self._answered, self._settled, self._leave = threading.Event(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._live, name="ray", daemon=True)
         self._thread.start()
+
+    def check_admitted(self) -> None:
+        """Raise a `ValueError` as soon as a cluster of others refuses us; without its answer go on after a while."""
+        if self.address is not None and self._answered.wait(CONNECT_S) and self._error is not None:
+            raise ValueError(
+                f"the Ray cluster at --address {self.address} does not let this program in: "
+                f"{str(self._error).partition('. ')[0]}; set RAY_AUTH_TOKEN to the cluster's token, or copy "
+                "~/.ray/auth_token from the machine where `ray start --head` ran"
+            ) from self._error
 
     @property
     def logs(self) -> Path:
@@ -96,6 +107,8 @@ class RayCluster:
         reaper = None
         try:
             if self.address is not None:
+                _knock(self.address)
+                self._answered.set()
                 context = init(self.address)
             else:  # without an address Ray would join any cluster noted on this machine, and wait for a dead one
                 place = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
@@ -105,11 +118,21 @@ class RayCluster:
             self._session = context.address_info["session_dir"]
         except BaseException as error:  # Ray raises whatever its parts do, SystemExit too
             self._error = error
+        self._answered.set()
         self._settled.set()
         self._leave.wait()  # in this thread: what it has started ends with it
         ray.shutdown()
         if reaper is not None:
             reaper.communicate()
+
+
+def _knock(address: str) -> None:
+    """Ask a cluster for its name, which it refuses at once without its token: `ray.init` would try for 20 s."""
+    from ray._private.services import canonicalize_bootstrap_address
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]
+
+    if found := canonicalize_bootstrap_address(address):  # None: no cluster is noted on this machine, says `ray.init`
+        GcsClient(found)
 
 
 def _end_with_us(session: str) -> subprocess.Popen[bytes]:

@@ -28,6 +28,12 @@ with cluster_for("ray", sys.argv[1] if sys.argv[1:] else None) as cluster:
     from fmim.runner.backends.ray_backend import RayBackend
     print(RayBackend.of(cluster, 1.0, 0.0).slots, flush=True)
 """
+CHECKING = """
+import sys
+from fmim.runner.backends.ray_cluster import cluster_for
+with cluster_for("ray", sys.argv[1]):
+    print("checking the plan")
+"""
 INSIDE = """
     import psutil, ray
     ours = [psutil.Process(), *psutil.Process().children(recursive=True)]
@@ -137,7 +143,7 @@ def short() -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_a_cluster_that_ray_start_made_is_reached_by_its_address(short: Path) -> None:
-    """It asks for a token, which Ray itself does not send to HOST:PORT."""
+    """It asks for a token, which Ray itself does not send to HOST:PORT, and refuses another before a plan is checked."""
     port, log = free_port(), short / "log"
     ray = str(Path(sys.executable).with_name("ray"))
     start = [ray, "start", "--head", "--block", "--port", str(port), "--num-cpus", "3", "--include-dashboard", "false"]
@@ -149,6 +155,11 @@ def test_a_cluster_that_ray_start_made_is_reached_by_its_address(short: Path) ->
         command = [sys.executable, "-c", SLOTS, f"127.0.0.1:{port}"]
         said = subprocess.run(command, capture_output=True, text=True, timeout=90, cwd=ROOT, env=environment).stdout
         assert said == "3\n"
+        stranger = environment | {"RAY_AUTH_TOKEN": "0" * 64}
+        command = [sys.executable, "-c", CHECKING, f"127.0.0.1:{port}"]
+        refused = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=stranger, check=False)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert f"--address 127.0.0.1:{port} does not let this program in" in refused.stderr
     finally:
         os.killpg(head.pid, signal.SIGKILL)  # `ray start --block` waits on where it is asked to end
         head.wait(timeout=30)
