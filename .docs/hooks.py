@@ -24,9 +24,10 @@ from fmim_core.records.export import DOCUMENTS
 from fmim_reports.loaded import FRAMES
 
 ROOT = Path(__file__).resolve().parents[1]
-GUIDES = [path.relative_to(ROOT).as_posix() for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("*/*.md")])]
+PAGES_OF_MKDOCS = ".docs/pages/"
+GUIDES = [path.name for path in sorted(ROOT.glob("*.md"))]
 
-_LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)\s:#]+)(#[^)\s]*)?\)")
+_LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)\s:#]+)(?P<anchor>#[^)\s]*)?\)")
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s:]+)\)")
 _CODE_BLOCK = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 
@@ -43,15 +44,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Return a guide with links to source files, which are no pages, replaced by their words and the path."""
-    guide, pages = page.file.src_uri, set(files.src_uris)
-    if guide not in GUIDES:
-        return markdown
+    """Return a page with its links, which are paths in the repository, as those of the site.
+
+    Links to source files, which are no pages, become their words and the path.
+    """
+    uri, pages = page.file.src_uri, set(files.src_uris)
+    guide = uri if uri in GUIDES else PAGES_OF_MKDOCS + uri
 
     def replaced(link: re.Match[str]) -> str:
         path = _beside(guide, link["target"])
-        if path in pages:
-            return link[0]
+        if (target := path.removeprefix(PAGES_OF_MKDOCS)) in pages:
+            return f"[{link['text']}]({posixpath.relpath(target, posixpath.dirname(uri))}{link['anchor'] or ''})"
         text = link["text"].strip("`")
         return f"`{text}`" if text in path else f"{link['text']} (`{path}`)"
 

@@ -24,7 +24,7 @@ from fmim_core.records import QUERY_COLUMNS
 from fmim_core.records.export import DOCUMENTS, json_schema
 from fmim_core.references.base import REFERENCES
 from fmim_reports.loaded import FRAMES
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, TASKS
 
 
 @pytest.fixture(scope="module")
@@ -90,4 +90,4 @@ def test_fields_have_their_types_and_defaults(site: Path) -> None:
 
 def test_the_software_is_cited_in_its_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert f"version = {{{version}}}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"version = {{{version}}}" in (TASKS / "results.md").read_text(encoding="utf-8")

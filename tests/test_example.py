@@ -10,6 +10,7 @@ from fmim.plan import Plan
 from fmim_core.records import read_json, write_json
 from tests.example import BEGIN, END, KEPT, README, found_in, in_words, with_example
 from tests.support.factories import make_out
+from tests.support.paths import TASKS
 
 
 def test_the_readme_is_what_the_command_writes() -> None:
@@ -17,8 +18,8 @@ def test_the_readme_is_what_the_command_writes() -> None:
     assert text == with_example(text, read_json(KEPT))
 
 
-def test_the_readme_counts_the_trials_of_presets() -> None:
-    study, text = find("automargin_vs_grid"), README.read_text("utf-8")
+def test_the_guide_counts_the_trials_of_presets() -> None:
+    study, text = find("automargin_vs_grid"), (TASKS / "running.md").read_text("utf-8")
     for preset in ("smoke", "quick"):
         assert f"| {Plan(study, study.preset(preset), seed=0).trials} trials of " in text
 

@@ -1,4 +1,4 @@
-"""How a report finds its parts: the guide in reports/README.md, followed to the letter."""
+"""How a report finds its parts: CONTRIBUTING.md, followed to the letter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.file_contents import edit
 from tests.support.paths import ROOT
 from tests.support.reports import figure_names, table, tables_alone
 
-GUIDE = (ROOT / "reports" / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from fmim_reports.studies.hyperparameter_selection import selection_plot
 from fmim_reports.writing.captions import source_line
 from tests.support.factories import MARGINS, make_out
 from tests.support.file_contents import spoil
-from tests.support.paths import ROOT
+from tests.support.paths import TASKS
 from tests.support.query_files import with_queries
 from tests.support.reports import bands, intervals, lines, panels
 
@@ -114,7 +114,7 @@ def test_the_budget_curves_have_their_standard_deviation(results: Results) -> No
         )
 
 
-GUIDE = (ROOT / "reports" / "README.md").read_text(encoding="utf-8")
+GUIDE = (TASKS / "python.md").read_text(encoding="utf-8")
 OTHER_LOOK = {"font.size": 20, "xtick.labelsize": 18, "ytick.color": "red", "axes.grid": False}
 
 

@@ -20,7 +20,7 @@ from fmim_spaces.searcher import History
 from fmim_spaces.searchers import QMC, Grid, Random
 from fmim_spaces.successive_halving import ASHA, SuccessiveHalving
 from tests.support.mini_study import MINI
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, TASKS
 from tests.support.simulation import MARGINS, MIXED, arm, plan_of
 
 GRID = Space(choices=(*MIXED.choices, Choice(path="margins.beta", values=(0.1,))))
@@ -145,8 +145,8 @@ def test_the_continuous_space_spans_the_papers_grid() -> None:
 
 
 def test_the_page_on_ones_own_search_declares_one() -> None:
-    page = (ROOT / "studies" / "README.md").read_text(encoding="utf-8")
-    code = page.partition("## Your own search")[2].partition("```python\n")[2].partition("```")[0]
+    page = (TASKS / "search.md").read_text(encoding="utf-8")
+    code = page.partition("## Spaces")[2].partition("```python\n")[2].partition("```")[0]
     command = [sys.executable, "-m", "ruff", "check", "--stdin-filename", str(ROOT / "page.py"), "-"]
     linted = subprocess.run(command, cwd=ROOT, input=code, capture_output=True, text=True, check=False)
     assert linted.returncode == 0, linted.stdout

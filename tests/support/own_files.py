@@ -16,7 +16,7 @@ from fmim_core.margins.base import MARGINS
 from fmim_core.models.base import BACKBONES
 from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS
 from fmim_core.registry import KindConfig, Registry
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, TASKS
 
 ONE_ARM = '''"""One arm alone, of 14 trials in the preset smoke, with a small report."""
 
@@ -32,10 +32,11 @@ STUDY = Study(name="one_arm", title="One arm", question="Does it end in order?",
 '''
 
 
-def guide_files(guide: str, heading: str, below: str = "##") -> dict[str, str]:
-    """The Python files that a section of a guide shows, by name."""
-    page = (ROOT / guide).read_text(encoding="utf-8")
-    section = page.partition(f"{below} {heading}\n")[2].partition(f"\n{below} ")[0]
+def guide_files(guide: str, heading: str | None = None) -> dict[str, str]:
+    """The Python files that a guide, or a section of it, shows, by name."""
+    section = (TASKS / f"{guide}.md").read_text(encoding="utf-8")
+    if heading is not None:
+        section = section.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     files = re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)```", section, re.DOTALL)
     assert len(files) == section.count("```python")
     return dict(files)

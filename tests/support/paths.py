@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/*.md")])
+TASKS = ROOT / ".docs" / "pages" / "guides"
+GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *TASKS.glob("*.md")])
 REAL_DATA = ROOT.parent / "shared" / "data"
 NIH_MANIFEST = REAL_DATA / "nih" / "images64_manifest.csv"
 ODD = REAL_DATA / "odd"

@@ -1,4 +1,4 @@
-"""`studies/README.md` and `search_spaces/README.md` show how to add kinds and searches: followed to the letter."""
+"""The guides show how to add kinds, searches and comparisons: followed to the letter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STUDY = Study(name="own_search", title="My search", question="Does it run?", arm
 
 
 def test_the_pages_study_runs_on_the_pages_data_set(tmp_path: Path, fmim_here: Program) -> None:
-    files = guide_files("studies/README.md", "Your own method")
+    files = guide_files("own-code")
     assert list(files) == ["my_losses.py", "my_margins.py", "my_backbones.py", "my_data.py", "smooth_cosine.py"]
     assert all(len(text.splitlines()) < 50 for text in files.values())
     write_files(tmp_path, files)
@@ -65,7 +65,7 @@ def test_a_study_of_fifteen_lines_compares_a_searched_loss_of_the_library_with_a
     tmp_path: Path, fmim_here: Program
 ) -> None:
     class_folders(tmp_path / "CLASSES", 64)
-    files = guide_files("studies/README.md", "From a loss to a comparison")
+    files = guide_files("methods", "Declare a study")
     ((name, text),) = files.items()
     assert len(text.splitlines()) <= 15
     write_files(tmp_path, files)
@@ -92,7 +92,7 @@ def test_a_study_of_fifteen_lines_compares_a_searched_loss_of_the_library_with_a
 
 def run_search(folder: Path, program: Program, heading: str, searcher: str, *options: str) -> Path:
     """Run a study with the searcher of a section of the page; returns the study's folder."""
-    ((name, text),) = guide_files("search_spaces/README.md", heading).items()
+    ((name, text),) = guide_files("search", heading).items()
     write_files(folder, {name: text, "own_search.py": SEARCH.format(module=Path(name).stem, searcher=searcher)})
     done = program("own_search.py", *INLINE, "--replicates", "1", *options, cwd=folder)
     assert done.returncode == 0, done.stderr

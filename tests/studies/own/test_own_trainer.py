@@ -27,7 +27,7 @@ from tests.support.program import Program
 
 pytestmark = pytest.mark.usefixtures("no_figures", "own_code")
 
-GUIDE = guide_files("studies/README.md", "Your own training loop")
+GUIDE = guide_files("training-loop")
 INLINE = ("--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "--tracking-uri", NO_TRACKER)
 WITHOUT_STATE = ("    def state(self)", "    def _state(self)"), ("    def load_state(self", "    def _load_state(self")
 

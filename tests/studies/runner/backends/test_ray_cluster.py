@@ -143,7 +143,7 @@ def short() -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_a_cluster_that_ray_start_made_is_reached_by_its_address(short: Path) -> None:
-    """It asks for a token, which Ray itself does not send to HOST:PORT, and refuses another before a plan is checked."""
+    """It asks for a token, which Ray itself does not send to HOST:PORT, and refuses another before a plan is made."""
     port, log = free_port(), short / "log"
     ray = str(Path(sys.executable).with_name("ray"))
     start = [ray, "start", "--head", "--block", "--port", str(port), "--num-cpus", "3", "--include-dashboard", "false"]
