@@ -104,5 +104,5 @@ def _problem(one: Any) -> str:
     if one["type"] == "value_error":  # our own words, which say what was given
         return str(one["ctx"]["error"])
     if one["type"] == "string_pattern_mismatch":
-        return f"must be of the form {one['ctx']['pattern']} (given {str(one['input'])[:60]!r})"
+        return f"must match {one['ctx']['pattern']} (given {str(one['input'])[:60]!r})"
     return f"{one['msg']} (given {str(one['input'])[:60]!r})"

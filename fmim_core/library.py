@@ -86,7 +86,7 @@ def _plain(value: Any) -> Any:
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise ValueError(f"{value[:60]!r} is no list: write one as [0.9, 0.98]") from error
+            raise ValueError(f"{value[:60]!r} is not a list: write it as [0.9, 0.98]") from error
     if isinstance(value, list | tuple):
         return tuple(map(_plain, value))
     finite = not isinstance(value, float) or math.isfinite(value)
@@ -128,7 +128,7 @@ class LibraryClass(Config):
         known = cls.library.parameters(name)
         for key, value in values.items():
             if key in cls.library.given:
-                raise ValueError(f"{key} cannot be given: {cls.library.given[key]}")
+                raise ValueError(f"{key} cannot be set: {cls.library.given[key]}")
             if key not in known:
                 raise UnknownField(key, name, known)
             if value not in (words := cls.library.words.get(key, (value,))):

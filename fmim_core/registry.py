@@ -82,7 +82,7 @@ class Registry(Generic[K]):
         """
         kind = cls.model_fields["kind"].default
         if not isinstance(kind, str):
-            raise ValueError(f'{cls.__qualname__} needs a name for its kind, e.g. `kind: Literal["own"] = "own"`')
+            raise ValueError(f'{cls.__qualname__} needs a name as its kind, e.g. `kind: Literal["own"] = "own"`')
         if inspect.isabstract(cls):
             missing = ", ".join(sorted(cls.__abstractmethods__))
             raise ValueError(f"{self.noun} {kind!r} ({cls.__qualname__}) must define {missing}")

@@ -65,7 +65,7 @@ class Augmentation(KindConfig):
 
 
 AUGMENTATIONS: Registry[Augmentation] = Registry("augmentation", "fmim_core.augmentations", default="paper")
-"""The augmentations there are, by kind."""
+"""All augmentations, by kind."""
 
 
 def planes(images: Tensor) -> Tensor:

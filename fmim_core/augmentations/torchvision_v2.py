@@ -15,15 +15,15 @@ from fmim_core.library import Library, LibraryClass, parameters
 from fmim_core.seeding import scoped_torch_seed
 
 _LEFT_OUT = {
-    "Compose RandomApply RandomChoice RandomOrder": "give what it is made of, with a chance if need be",
-    "ConvertImageDtype PILToTensor RGB ToDtype ToImage ToPILImage ToPureTensor ToTensor": "images stay float32 tensors",
-    "JPEG": "it takes whole numbers, and images are float32 in [0, 1]",
+    "Compose RandomApply RandomChoice RandomOrder": "list its transforms instead; each may have a chance",
+    "ConvertImageDtype PILToTensor RGB ToDtype ToImage ToPILImage ToPureTensor ToTensor": "images must stay float32",
+    "JPEG": "it needs whole numbers, but images are float32 in [0, 1]",
     "ClampBoundingBoxes ClampKeyPoints ConvertBoundingBoxFormat RandomIoUCrop SanitizeBoundingBoxes SanitizeKeyPoints "
     "SetClampingMode UniformTemporalSubsample": "it is for boxes, key points or videos",
-    "CutMix MixUp": "it mixes images, and labels with them",
-    "FiveCrop TenCrop": "it makes several images of one",
-    "Lambda LinearTransformation": "no file can hold what it takes",
-    "Normalize": "set augmentation.mean and augmentation.std, which testing needs too",
+    "CutMix MixUp": "it mixes images and their labels",
+    "FiveCrop TenCrop": "it makes several images from one",
+    "Lambda LinearTransformation": "a settings file cannot hold its arguments",
+    "Normalize": "set augmentation.mean and augmentation.std instead; evaluation needs them too",
 }
 
 
@@ -31,20 +31,20 @@ class Transform(LibraryClass):
     """A transform of `torchvision.transforms.v2`, e.g. `RandomResizedCrop` with `scale` = [0.2, 1].
 
     Args:
-        chance: the probability with which it is done to an image, beside what its own parameters say.
+        chance: the probability of applying it to an image; its own parameters may add another.
     """
 
     library: ClassVar = Library(
-        "transform of torchvision",
+        "torchvision transform",
         "torchvision.transforms.v2",
         "Transform",
         left_out={name: why for names, why in _LEFT_OUT.items() for name in names.split()},
-        given={"size": "it is augmentation.crop"},
+        given={"size": "set augmentation.crop instead"},
     )
     chance: Annotated[Probability, Field(exclude_if=(1.0).__eq__)] = 1.0
 
     def of_size(self, crop: int) -> nn.Module:
-        """Return the transform; where it takes a size, to that."""
+        """Return the transform; one that takes a size gets this one."""
         from torchvision.transforms import v2
 
         made = self.make(**({"size": crop} if "size" in parameters(self.library.find(self.name)) else {}))
@@ -56,7 +56,7 @@ def _in_order(given: Any) -> Any:
     try:
         given = json.loads(given) if isinstance(given, str) else given
     except ValueError as error:
-        raise ValueError(f'write a list as [{{"name": "RandomHorizontalFlip"}}]: {error}') from error
+        raise ValueError(f'write the list as [{{"name": "RandomHorizontalFlip"}}]: {error}') from error
     return [{"name": name, "params": params} for name, params in given.items()] if isinstance(given, Mapping) else given
 
 
@@ -64,7 +64,7 @@ def _in_order(given: Any) -> Any:
 class TorchvisionTransforms(Augmentation):
     """Transforms of `torchvision.transforms.v2` in the given order, on float32 images in [0, 1], then normalisation.
 
-    Each image is drawn for by itself, on the device it lies on; all follow from the seed and the epoch.
+    Each image has its own random numbers, drawn on its device; they follow from the seed and the epoch.
 
     Args:
         transforms: as a list, [{"name": "RandomResizedCrop", "params": {"scale": [0.2, 1]}}, ...], or by name, dotted:

@@ -27,26 +27,26 @@ class Protocol:
     pair: str
     unmatched: str
     gallery: str = "gallery"
-    neither: str = "without a role: in neither"
+    neither: str = "in neither (no role)"
     about: str = ""
 
 
 BY_MONTHS = Protocol(
     pair="an image at month 0 and a later one",
-    unmatched="subjects with later visits and no baseline image",
+    unmatched="subjects with later visits but no baseline image",
     gallery="gallery: baseline",
-    neither="months unknown: in neither",
+    neither="in neither (months unknown)",
 )
 BY_ROLE = Protocol(
     pair="a gallery image and a query",
-    unmatched="subjects with queries and no gallery image",
+    unmatched="subjects with queries but no gallery image",
     about="; its column role says which are gallery and which queries",
 )
 SAME_SET = Protocol(
-    pair="two images of the role both",
-    unmatched="subjects with one image of the role both",
-    gallery="gallery, and queries as well",
-    about="; every image of the role both is query and gallery, itself left out",
+    pair="two images with the role both",
+    unmatched="subjects with only one image with the role both",
+    gallery="gallery and queries",
+    about="; each image with the role both is searched for among all others",
 )
 
 

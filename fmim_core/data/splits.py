@@ -52,11 +52,11 @@ def _check(k: int, matched: int, subjects: int) -> None:
     if k < 2:
         raise ValueError(f"{k} folds are not a cross-validation: give at least 2")
     if k > subjects:
-        raise ValueError(f"{k} folds need as many subjects, there are {subjects}: use fewer folds")
+        raise ValueError(f"{k} folds need at least {k} subjects, but there are {subjects}: use fewer folds")
     if k > matched:
         raise ValueError(
-            f"{k} folds need as many subjects with a query that has a match (a later image beside a baseline "
-            f"image, or as the column role says), there are {matched} among {subjects}: use fewer folds or more data"
+            f"{k} folds need at least {k} subjects with a query that has a match (a later image and a baseline image, "
+            f"or as the column role says), but only {matched} of {subjects} have one: use fewer folds or more data"
         )
     if subjects - -(-subjects // k) < 2:
-        raise ValueError(f"{k} folds of {subjects} subjects leave one to train on: no negative pairs; add subjects")
+        raise ValueError(f"{k} folds of {subjects} subjects leave one to train on, without negatives: add subjects")

@@ -130,4 +130,4 @@ class FormulaModule(LossModule):
 
 
 LOSSES: Registry[Loss] = Registry("loss", "fmim_core.losses")
-"""The losses there are, by kind."""
+"""All losses, by kind."""

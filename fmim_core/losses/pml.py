@@ -10,22 +10,20 @@ from fmim_core.library import Library, LibraryClass, parameters
 from fmim_core.losses.base import LOSSES, LibraryLoss, Loss, LossModule
 
 _GIVEN = {
-    **dict.fromkeys(("num_classes", "embedding_size", "descriptors_dim"), "the training knows it"),
-    **dict.fromkeys(("distance", "reducer"), "it is a field of its own beside params"),
-    **dict.fromkeys(("embedding_reg_weight", "weight_reg_weight"), "there is no regularizer"),
-    **dict.fromkeys(("embedding_regularizer", "weight_regularizer"), "a regularizer is neither number nor word"),
-    **dict.fromkeys(("aggregation_func", "weight_init_func"), "a function is neither number nor word"),
+    **dict.fromkeys(("num_classes", "embedding_size", "descriptors_dim"), "the training sets it"),
+    **dict.fromkeys(("distance", "reducer"), "it is a separate field, outside of params"),
+    **dict.fromkeys(("embedding_reg_weight", "weight_reg_weight"), "regularizers are not supported"),
+    **dict.fromkeys(("embedding_regularizer", "weight_regularizer"), "regularizers are not supported"),
+    **dict.fromkeys(("aggregation_func", "weight_init_func"), "a settings file cannot hold a function"),
     **dict.fromkeys(("collect_stats", "is_inverted", "mat_based_loss"), "the library sets it"),
 }
-_BASE = "it is the base of others"
-_WRAPS = "it is made of others"
-
-
+_BASE = "it is only a base class"
+_WRAPS = "it combines others"
 _WORDS = {"type_of_triplets": ("all", "easy", "semihard", "hard")}
 
 
 def _library(noun: str, part: str, base: str, **left_out: str) -> Library:
-    what, module = f"{noun} of pytorch-metric-learning", f"pytorch_metric_learning.{part}"
+    what, module = f"pytorch-metric-learning {noun}", f"pytorch_metric_learning.{part}"
     return Library(what, module, base, left_out, _GIVEN, _WORDS)
 
 
@@ -33,20 +31,20 @@ class Distance(LibraryClass):
     """A distance or similarity of pytorch-metric-learning, e.g. `LpDistance` with p = 1."""
 
     library: ClassVar = _library(
-        "distance", "distances", "BaseDistance", BaseDistance=_BASE, BatchedDistance="it computes nothing by itself"
+        "distance", "distances", "BaseDistance", BaseDistance=_BASE, BatchedDistance="it only wraps another distance"
     )
 
 
 class Reducer(LibraryClass):
-    """What pytorch-metric-learning makes of the losses of all elements, pairs or triplets: one number."""
+    """A reducer of pytorch-metric-learning: it turns the losses of all elements, pairs or triplets into one number."""
 
     library: ClassVar = _library(
         "reducer",
         "reducers",
         "BaseReducer",
         BaseReducer=_BASE,
-        ClassWeightedReducer="it needs a weight of each class, and each fold has other classes",
-        DoNothingReducer="it returns no number",
+        ClassWeightedReducer="it needs a weight for each class, but folds have different classes",
+        DoNothingReducer="it does not return one number",
         MultipleReducers=_WRAPS,
     )
 
@@ -59,7 +57,7 @@ class Miner(LibraryClass):
     """
 
     library: ClassVar = _library(
-        "miner", "miners", "BaseMiner", BaseMiner=_BASE, EmbeddingsAlreadyPackagedAsTriplets="batches are no triplets"
+        "miner", "miners", "BaseMiner", BaseMiner=_BASE, EmbeddingsAlreadyPackagedAsTriplets="batches are not triplets"
     )
     distance: Distance | None = None
 

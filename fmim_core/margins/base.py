@@ -144,7 +144,7 @@ class MarginConfig(KindConfig):
 
 
 MARGINS: Registry[MarginConfig] = Registry("margins", "fmim_core.margins")
-"""The margin schedules there are, by kind."""
+"""All margin schedules, by kind."""
 
 
 def check_beta(name: str, value: float | None, uses_beta: bool) -> None:

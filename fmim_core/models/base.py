@@ -79,7 +79,7 @@ class Backbone(KindConfig):
 
 
 BACKBONES: Registry[Backbone] = Registry("model", "fmim_core.models")
-"""The backbones there are, by kind."""
+"""All backbones, by kind."""
 
 
 @cache

@@ -103,9 +103,9 @@ class PretrainedBackbone(Backbone):
             expected, found = self.published_sha256(file), sha256_of(file)
             if not found.startswith(expected):
                 raise ValueError(
-                    f"{file} is not what was published as {self.weights!r} for the model kind {self.kind!r}: its "
-                    f"SHA-256 begins with {found[: len(expected)]} instead of {expected}. Delete it, so that it is "
-                    "downloaded again, or put a copy from another machine in its place"
+                    f"{file} is not the file published as {self.weights!r} for the model kind {self.kind!r}: its "
+                    f"SHA-256 begins with {found[: len(expected)]} instead of {expected}. Delete it; it is "
+                    "then downloaded again. Or replace it with a copy from another machine"
                 )
             return file
         if not given.is_file():
@@ -138,7 +138,7 @@ def read_state(file: Path) -> dict[str, Tensor]:
     """
     content = _read_safetensors(file) if file.suffix == SAFETENSORS else _read_torch(file)
     if not isinstance(content, Mapping) or not all(isinstance(value, Tensor) for value in content.values()):
-        raise ValueError(f"{file} holds no state dict: write one, torch.save(network.state_dict(), FILE)")
+        raise ValueError(f"{file} has no state dict: write one with torch.save(network.state_dict(), FILE)")
     return dict(content)
 
 
@@ -147,8 +147,8 @@ def _read_torch(file: Path) -> object:
         return torch.load(file, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, LookupError, OSError) as error:  # on bytes of other kinds
         raise ValueError(
-            f"{file} cannot be read as torch's weights: it is damaged, or holds more than a state dict, e.g. a whole "
-            "network, whose code is not run; write one, torch.save(network.state_dict(), FILE)"
+            f"{file} cannot be read as PyTorch weights: it is damaged, or has more than a state dict, e.g. a whole "
+            "network, whose code is not run; write one with torch.save(network.state_dict(), FILE)"
         ) from error
 
 
@@ -157,7 +157,7 @@ def _read_safetensors(file: Path) -> object:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
     except ModuleNotFoundError as error:
-        raise ValueError(f"{file} needs the extra: pip install 'fmim-studies[timm]'") from error
+        raise ValueError(f"{file} needs an extra package: pip install 'fmim-studies[timm]'") from error
     try:
         return load_file(file)
     except SafetensorError as error:
@@ -166,7 +166,7 @@ def _read_safetensors(file: Path) -> object:
 
 def missing_extra(kind: str, extra: str) -> ValueError:
     """Return the error that says that the packages of an optional kind are not installed."""
-    return ValueError(f"model kind {kind!r} needs the extra: pip install 'fmim-studies[{extra}]'")
+    return ValueError(f"model kind {kind!r} needs extra packages: pip install 'fmim-studies[{extra}]'")
 
 
 def first_layer_for(channels: int, first: nn.Module) -> nn.Conv2d:

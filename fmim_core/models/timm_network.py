@@ -39,7 +39,7 @@ class TimmNetwork(PretrainedBackbone):
         known = _names()
         if name not in known:
             raise ValueError(
-                f"timm has no model {name!r}; timm.list_models() and timm.list_pretrained() list all"
+                f"timm has no model {name!r}; timm.list_models() and timm.list_pretrained() list its models"
                 f"{did_you_mean(name, known)}"
             )
         return name
@@ -77,7 +77,7 @@ class TimmNetwork(PretrainedBackbone):
         self.begin(network, np.atleast_1d(self._about.first_conv))  # a name, or several
         _check_patches(network, self.name, image_size)
         if not hasattr(network, "reset_classifier"):
-            raise ValueError(f"model.name = {self.name!r}: it has no classifier in whose place embeddings could be")
+            raise ValueError(f"model.name = {self.name!r}: it has no classifier that can be replaced by an embedding")
         network.reset_classifier(self.embedding_dim)
         _draw_nothing(network)
         built: nn.Module = network

@@ -12,9 +12,9 @@ from torch.optim.lr_scheduler import LinearLR, LRScheduler, SequentialLR
 from fmim_core.registry import KindConfig, Registry
 
 OPTIMIZERS: Registry[Optimizer] = Registry("optimizer", "fmim_core.optimizers")
-"""The optimizers there are, by kind."""
+"""All optimizers, by kind."""
 LR_SCHEDULES: Registry[LRSchedule] = Registry("learning-rate schedule", "fmim_core.optimizers")
-"""The learning-rate schedules there are, by kind."""
+"""All learning-rate schedules, by kind."""
 
 
 class Optimizer(KindConfig):

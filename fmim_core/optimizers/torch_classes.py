@@ -10,29 +10,29 @@ from torch.optim.lr_scheduler import LRScheduler
 from fmim_core.library import Library, LibraryClass
 from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS, LRSchedule, Optimizer
 
-_LENGTH, _RATE = "it is the length of the training", "it is the training's learning_rate: set that"
-_FUNCTION, _JOINS = "it takes a function, which no file can hold", "it joins others; for a warm-up give warmup_epochs"
+_LENGTH, _RATE = "it follows from the length of the training", "set the training's learning_rate instead"
+_FUNCTION, _JOINS = "a settings file cannot hold its function", "it combines others; for a warm-up, set warmup_epochs"
 STEPS = {"CosineAnnealingLR": "T_max", "OneCycleLR": "total_steps", "PolynomialLR": "total_iters"}
-"""The parameter of a schedule that is the number of its steps: those of the training, less the warm-up."""
+"""By schedule, the parameter that is its number of steps: those of the training without the warm-up."""
 BY_BATCH = ("CyclicLR", "OneCycleLR")
-"""Schedules of which torch's documentation says that a step is a batch."""
+"""Schedules that step after each batch, by torch's documentation."""
 
 
 @OPTIMIZERS.register
 class OptimizerOfTorch(LibraryClass, Optimizer):
-    """An optimizer of `torch.optim`, as torch has it where `params` says nothing else, weight decay included."""
+    """An optimizer of `torch.optim`, with torch's defaults (also for weight decay) unless `params` says otherwise."""
 
     kind: Literal["torch"] = "torch"
     library = Library(
-        "optimizer of torch",
+        "torch optimizer",
         "torch.optim",
         "Optimizer",
         left_out={
             "LBFGS": "it computes the loss several times a step",
-            "Muon": "it takes matrices alone, and networks have biases",
-            "SparseAdam": "it takes sparse gradients alone",
+            "Muon": "it accepts only matrices, but networks also have biases",
+            "SparseAdam": "it accepts only sparse gradients",
         },
-        given={"params": "they are the training's weights", "lr": _RATE},
+        given={"params": "the training sets it", "lr": _RATE},
     )
 
     def build(self, groups: list[dict[str, Any]], weight_decay: float, captured: bool) -> torch.optim.Optimizer:
@@ -50,7 +50,7 @@ class ScheduleOfTorch(LibraryClass, LRSchedule):
 
     kind: Literal["torch"] = "torch"
     library = Library(
-        "learning-rate schedule of torch",
+        "torch learning-rate schedule",
         "torch.optim.lr_scheduler",
         "LRScheduler",
         left_out={
@@ -60,7 +60,7 @@ class ScheduleOfTorch(LibraryClass, LRSchedule):
         },
         given={
             **dict.fromkeys(("T_max", "total_steps", "epochs", "steps_per_epoch"), _LENGTH),
-            **dict.fromkeys(("optimizer", "last_epoch"), "it is the training's"),
+            **dict.fromkeys(("optimizer", "last_epoch"), "the training sets it"),
             "max_lr": _RATE,
         },
     )

@@ -13,7 +13,7 @@ from fmim_core.config import StrictModel, in_words
 from fmim_core.records.files import SHA256, Damaged, json_text, read_json, write_text
 
 SCHEMA = 6
-"""The version of the form of all documents. Raise it when a field is added, removed or means something else."""
+"""The version of the form of all documents. Raise it when a field is added or removed, or its meaning changes."""
 
 
 def _checked_time(text: str) -> str:
@@ -26,10 +26,10 @@ Time = Annotated[str, AfterValidator(_checked_time)]
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-"""Of a study, an arm, a preset: a part of file names, so that it can name no other folder."""
+"""The name of a study, an arm or a preset: a part of file names, so that it cannot name another folder."""
 
 DottedName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.]{0,79}$")]
-"""Of a trial, which is a file name as well, or of a reference."""
+"""The name of a trial, which is also a file name, or of a reference."""
 
 
 class DocumentPart(StrictModel):
@@ -72,7 +72,7 @@ class Document(DocumentPart):
             given = content.get("schema") if isinstance(content, dict) else f"none ({type(content).__name__})"
             other_version = isinstance(given, int)
             raise (ValueError if other_version else Damaged)(
-                f"{where} has schema {given}, this version reads {SCHEMA}: use the version that wrote it, or start "
+                f"{where} has schema {given}, but this version reads {SCHEMA}: use the version that wrote it, or start "
                 "over with --fresh, which moves the study's folder aside"
             )
         sha256 = content.pop(SHA256, None)

@@ -16,10 +16,10 @@ from typing import IO, Any
 from fmim_core.fingerprint import sha256_of_text
 
 SHA256 = "sha256"
-"""The key under which a JSON file has that of the rest of it."""
+"""The key of a JSON file that holds the SHA-256 of the rest of the file."""
 
 _HALVES = re.compile("[\ud800-\udfff]")
-"""Halves of characters, as Python has them in the names of files that are no UTF-8: UTF-8 cannot hold them."""
+"""Surrogates, which Python uses in the names of files that are not UTF-8: UTF-8 cannot hold them."""
 
 
 _KINDS = {
@@ -42,7 +42,7 @@ def other_than_file(path: str | Path) -> str | None:
         OSError: there is nothing, or it may not be looked at.
     """
     mode = os.stat(path).st_mode
-    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "no regular file")
+    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "not a regular file")
 
 
 def check_is_file(path: Path, where: str = "") -> None:

@@ -11,17 +11,17 @@ from fmim_core.metric_names import split_key
 from fmim_core.records.document import DocumentPart, DottedName, Name, Time
 
 Stage = Literal["search", "variation", "replicate", "reference"]
-"""What a trial is for: `search` selects a configuration; `variation` trains the selected one with one setting changed,
-to see if a comparison's answer depends on it; `replicate` tests it; `reference` tests what no training made."""
+"""The purpose of a trial: `search` selects a configuration; `variation` trains the selected one with one setting
+changed, to see if a comparison depends on it; `replicate` tests it; `reference` tests something untrained."""
 
 ON_FOLDS: tuple[Stage, ...] = ("search", "variation")
 """Stages whose trials hold out a fold, measure on it, and never read the test set."""
 OF_WINNER: tuple[Stage, ...] = ("variation", "replicate")
-"""Stages that train a configuration only once it is selected."""
+"""Stages that train only selected configurations."""
 
 TestProtocol = Literal["retrained", "fold_ensemble"]
-"""What a replicate tests: one model `retrained` on all development subjects; or one model a fold, each validated on the
-fold that it was not trained on, whose distances are averaged."""
+"""The models that a replicate tests: one `retrained` on all development subjects; or one per fold, each validated on
+the fold that it was not trained on, with distances averaged."""
 
 MetricValues = dict[str, float]
 
@@ -31,22 +31,22 @@ Status = Literal["completed", "stopped", "diverged", "failed"]
 class Cost(DocumentPart):
     """The cost of a trial, or of an attempt at it.
 
-    `wall_s` has the waiting between epochs in it, which the parts do not have. `resumed` counts interruptions after
-    which the trial was resumed from a checkpoint: the seconds between the two are in no record, since nobody was left
-    to write them down.
+    `wall_s` includes the waiting between epochs, but the parts do not. `resumed` counts interruptions after
+    which the trial was resumed from a checkpoint; the seconds between them are in no record, since no process was
+    left to write them.
     """
 
-    startup_s: float = Field(0.0, description="seconds from nothing to the first epoch, compiling included")
-    data_s: float = Field(0.0, description="seconds of drawing batches and waiting for their images")
-    train_s: float = Field(0.0, description="seconds of training steps, augmentation included")
-    eval_s: float = Field(0.0, description="seconds of embedding and scoring")
-    lost_s: float = Field(0.0, description="seconds of a worker that died, nobody knows on what")
-    wall_s: float = Field(0.0, description="seconds from beginning to end")
-    energy_j: float | None = Field(None, description="joules × the share of the GPU; null where nothing tells it")
+    startup_s: float = Field(0.0, description="seconds from the start to the first epoch, with compiling")
+    data_s: float = Field(0.0, description="seconds spent drawing batches and waiting for their images")
+    train_s: float = Field(0.0, description="seconds spent in training steps, with augmentation")
+    eval_s: float = Field(0.0, description="seconds spent embedding and scoring")
+    lost_s: float = Field(0.0, description="seconds of a worker that died, of unknown use")
+    wall_s: float = Field(0.0, description="seconds from start to end")
+    energy_j: float | None = Field(None, description="joules × the share of the GPU; null if not measured")
     device: str = Field("none", description="the GPU's name, or cpu")
-    device_share: float = Field(0.0, description="of a GPU, or of one CPU core (2.0 for two)")
+    device_share: float = Field(0.0, description="share of a GPU, or number of CPU cores")
     epochs: int = Field(0, description="epochs trained")
-    images: int = Field(0, description="training images shown, repeats counted")
+    images: int = Field(0, description="training images shown, with repeats")
     resumed: int = Field(0, description="interruptions after which the trial was resumed from a checkpoint")
 
     @property
@@ -63,8 +63,8 @@ class Cost(DocumentPart):
 class TrialError(DocumentPart):
     """The error that ended a trial or an attempt; an attempt keeps no traceback."""
 
-    kind: str | None = Field(None, description="the error's class, or `out of memory`, or `worker died`")
-    message: str | None = Field(None, description="what the error says")
+    kind: str | None = Field(None, description="class of the error, or `out of memory`, or `worker died`")
+    message: str | None = Field(None, description="message of the error")
     traceback: str | None = Field(None, description="where it was raised")
 
 
@@ -72,8 +72,8 @@ class Attempt(DocumentPart):
     """An attempt at a trial that failed and was run again; less what a later one resumed from (a checkpoint)."""
 
     status: Status = Field(description="how it ended")
-    cost: Cost = Field(description="what it cost")
-    error: TrialError = Field(description="what ended it")
+    cost: Cost = Field(description="its cost")
+    error: TrialError = Field(description="the error that ended it")
     started_at: Time = Field(description="when it began, ISO 8601")
     ended_at: Time = Field(description="when it ended, ISO 8601")
 
@@ -88,14 +88,14 @@ class SoFar(DocumentPart):
 
 _T = TypeVar("_T")
 Absent = Annotated[_T | None, Field(exclude_if=lambda value: value is None)]
-"""What is left out of the file where there is none."""
+"""A field that is left out of the file if it has no value."""
 
 
 class EpochRow(DocumentPart):
     """One epoch of a training. Margins are those in force in it; not-a-number where the loss has none."""
 
     epoch: int = Field(description="from 1")
-    loss: float = Field(description="mean over batches")
+    loss: float = Field(description="mean loss over batches")
     epsilon: float = Field(description="the margin ε")
     beta: float = Field(description="the margin β")
     delta_mean: float = Field(description="mean Δ over all triplets of the epoch")
@@ -107,11 +107,13 @@ class EpochRow(DocumentPart):
     subjects_seen_share: float = Field(description="share of training subjects in the epoch's batches")
     delta_histogram: Absent[list[int]] = Field(None, description="counts of Δ in bins over [−2, 2], if asked for")
     phi_an_histogram: Absent[list[int]] = Field(None, description="counts of φ_an in bins over [−1, 1], if asked for")
-    validation_mAP: Absent[float] = Field(None, description="absent where the epoch was not validated")
-    all_pairs_mAP: Absent[float] = Field(None, description="of each validation image among all others, if kept by it")
-    learning_rate: Absent[float] = Field(None, description="in its first step, if it changes during the training")
+    validation_mAP: Absent[float] = Field(None, description="mAP on the held-out fold; absent if not validated")
+    all_pairs_mAP: Absent[float] = Field(
+        None, description="mAP of each validation image among all others, if it selects"
+    )
+    learning_rate: Absent[float] = Field(None, description="of its first step, if it changes during training")
     own: Absent[dict[str, float]] = Field(None, description="other numbers of a user's own trainer, by name")
-    seconds: float = Field(description="from its beginning to its end, validation included")
+    seconds: float = Field(description="from its start to its end, with validation")
 
     def number(self, name: str) -> float:
         """Return the number in the field of that name; NaN where it is absent."""
@@ -126,8 +128,8 @@ class Metrics(DocumentPart):
     `chance_mAP`, `queries`, `queries_without_match` and `gallery`.
     """
 
-    validation: MetricValues | None = Field(None, description="on the held-out fold")
-    test: MetricValues | None = Field(None, description="on the test set")
+    validation: MetricValues | None = Field(None, description="metrics on the held-out fold")
+    test: MetricValues | None = Field(None, description="metrics on the test set")
 
     @field_validator("validation", "test")
     @classmethod
@@ -140,11 +142,11 @@ class Metrics(DocumentPart):
 class Member(DocumentPart):
     """One model of a fold ensemble."""
 
-    fold: int = Field(description="held out of its training, and its validation set")
-    seed: int = Field(description="of its training")
+    fold: int = Field(description="the fold that it was validated on")
+    seed: int = Field(description="seed of its training")
     kept_epoch: int = Field(description="the epoch whose model was kept")
-    validation: MetricValues | None = Field(description="of the kept model on its fold; null before the first epoch")
-    history: tuple[EpochRow, ...] = Field(description="one row an epoch")
+    validation: MetricValues | None = Field(description="metrics of the kept model on its fold; null at the start")
+    history: tuple[EpochRow, ...] = Field(description="one row per epoch")
 
 
 class Stopped(DocumentPart):
@@ -152,11 +154,11 @@ class Stopped(DocumentPart):
 
     after_epoch: int = Field(description="the last epoch that was trained")
     kept_epoch: int = Field(description="the epoch whose model was validated")
-    validation: MetricValues | None = Field(description="of that model on the held-out fold")
+    validation: MetricValues | None = Field(description="metrics of that model on the held-out fold")
 
 
 THIS_STUDY = "this study"
-"""What reports call the study's own folder where it stands beside those of others."""
+"""The name of the study's own folder in reports that also name other folders."""
 
 
 class ReusedFrom(DocumentPart):

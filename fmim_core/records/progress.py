@@ -23,38 +23,38 @@ class RunningTrial(DocumentPart):
     trial: DottedName = Field(description="its name, as its record will have it")
     arm: DottedName = Field(description="the arm's name; in the reference stage the reference's")
     stage: Stage = Field(description="what the trial is for")
-    started_at: Time = Field(description="when it began, ISO 8601; or went on, where it was interrupted")
-    epochs: int = Field(description="epochs that it trains")
-    epoch: int = Field(0, description="the last epoch that is over; 0 before the first")
-    epoch_s: float | None = Field(None, description="seconds of that epoch, validation included; null before the first")
-    best: float | None = Field(None, description="its best validation mAP so far; null where nothing was validated")
+    started_at: Time = Field(description="when it started or, after an interruption, resumed, ISO 8601")
+    epochs: int = Field(description="epochs to train")
+    epoch: int = Field(0, description="the last finished epoch; 0 before the first")
+    epoch_s: float | None = Field(None, description="seconds of that epoch, with validation; null before the first")
+    best: float | None = Field(None, description="its best validation mAP so far; null before a validation")
 
 
 class TrialLengths(DocumentPart):
-    """About how long trials are, in multiply-adds; comparable within one study alone."""
+    """Estimated lengths of trials, in multiply-adds; comparable only within one study."""
 
-    search: float = Field(description="of its search, on the average fold")
-    variation: float = Field(0.0, description="of its selected configuration with a setting changed, on average")
-    replicate: float = Field(description="of a fresh seed")
+    search: float = Field(description="a search trial, on the average fold")
+    variation: float = Field(0.0, description="its selected configuration with a setting changed, on average")
+    replicate: float = Field(description="a fresh seed")
 
 
 class TrialCounts(DocumentPart):
     """The numbers of trials of an arm, or of a reference."""
 
-    search: int = Field(description="of its search")
-    variation: int = Field(0, description="of its selected configuration with a setting changed")
-    replicate: int = Field(description="of fresh seeds")
+    search: int = Field(description="search trials")
+    variation: int = Field(0, description="trials of its selected configuration with a setting changed")
+    replicate: int = Field(description="trials of fresh seeds")
 
 
 class ProgressFile(Document):
-    """progress.json: it is no result, and is written again every few seconds while a study runs."""
+    """progress.json: not a result; it is rewritten every few seconds while a study runs."""
 
     at: Time = Field(description="when it was written, ISO 8601")
-    command: str | None = Field(None, description="the command that goes on with the study; null where Python ran it")
-    running: list[RunningTrial] = Field(description="in the order in which they began")
-    lengths: dict[str, TrialLengths] = Field(description="by the arm's name")
+    command: str | None = Field(None, description="the command that resumes the study; null if it was run from Python")
+    running: list[RunningTrial] = Field(description="running trials, in the order of their start")
+    lengths: dict[str, TrialLengths] = Field(description="lengths of trials, by the arm's name")
     reused: dict[str, TrialCounts] = Field(
-        description="those that have taken, or will take, the record of an equal one, by the arm's or reference's name"
+        description="trials that have reused or will reuse the record of an equal one, by arm or reference"
     )
 
 
@@ -66,33 +66,33 @@ def progress_path(out: Path) -> Path:
 class ForecastEntry(DocumentPart):
     """A prediction of a whole plan."""
 
-    trials: int = Field(description="trials there are to train")
-    reused: int = Field(description="trials besides that take the record of an equal one")
-    epochs: int = Field(description="epochs of all of them")
-    images: int = Field(description="training images of all of them")
-    wall_s: float = Field(description="from the start of the program's work to the end of the last trial")
-    device_seconds: float = Field(description="seconds × the share of the device, of all of them")
-    peak_memory: float = Field(description="bytes of the trial that needs most")
+    trials: int = Field(description="trials to train")
+    reused: int = Field(description="further trials that reuse the record of an equal one")
+    epochs: int = Field(description="epochs of all trials to train")
+    images: int = Field(description="training images of all trials to train")
+    wall_s: float = Field(description="seconds from the start of the program's work to the end of the last trial")
+    device_seconds: float = Field(description="seconds × the share of the device, of all trials to train")
+    peak_memory: float = Field(description="bytes of the trial that needs the most")
 
 
 class CalibrationFile(Document):
-    """calibration.json: a prediction, and what it was made of; a report compares it with a run of the same plan."""
+    """calibration.json: a prediction and its basis; a report compares it with a run of the same plan."""
 
     made_at: str = Field(description="when it was made, ISO 8601")
     study: Name = Field(description="the study's name")
     preset: Name = Field(description="the preset's name")
     seed: int = Field(description="the study's seed")
-    replicates: int = Field(description="of all arms")
+    replicates: int = Field(description="fresh seeds of all arms")
     search_splits: int = Field(description="splits into folds on which the search is run")
-    epochs: int = Field(description="of one training")
-    data_fingerprint: str = Field(description="of the bank's decoded content")
-    backend: str = Field(description="what would run the trials")
+    epochs: int = Field(description="epochs of one training")
+    data_fingerprint: str = Field(description="fingerprint of the bank's decoded content")
+    backend: str = Field(description="the backend that would run the trials")
     device: str = Field(description="the GPU's name, or cpu")
-    slots: int = Field(description="trials at once")
-    device_share: float = Field(description="of a GPU, or of one CPU core, that each trial has")
-    forecast: ForecastEntry = Field(description="what was predicted")
+    slots: int = Field(description="number of parallel trials")
+    device_share: float = Field(description="share of a GPU, or number of CPU cores, per trial")
+    forecast: ForecastEntry = Field(description="the prediction")
     preparation_s: float = Field(description="seconds from the start of the program to the start of the runner")
-    calibration: dict[str, Any] = Field(description="what was timed")
+    calibration: dict[str, Any] = Field(description="the measured times")
 
 
 def calibration_path(out: Path) -> Path:
@@ -101,13 +101,13 @@ def calibration_path(out: Path) -> Path:
 
 
 class ReportSummary(Document):
-    """report/summary.json: a report in a few words and counts, written whenever the report is built."""
+    """report/summary.json: the report's main sentences and counts, written whenever the report is built."""
 
     study_id: str = Field(description="the id of the study in study.json")
-    executions: int = Field(description="starts of the study when it was written; a later one makes it out of date")
-    sentences: list[str] = Field(description="what was found, one sentence a comparison, or an arm where there is none")
-    warnings: list[str] = Field(description="what is not as planned; none for a complete and clean run")
-    trials: dict[str, int] = Field(description="planned trials by their status; `missing` of those without a record")
+    executions: int = Field(description="starts of the study before it was written; a later start makes it outdated")
+    sentences: list[str] = Field(description="the results: one sentence per comparison, or per arm without comparisons")
+    warnings: list[str] = Field(description="deviations from the plan; empty for a complete run")
+    trials: dict[str, int] = Field(description="planned trials by status; `missing` have no record")
     device_seconds: float = Field(description="seconds × the share of the device, of all trials and failed attempts")
 
     @property

@@ -43,14 +43,14 @@ QUERY_COLUMNS: dict[str, QueryColumn] = {
             QueryColumn(
                 interval.unit,
                 "int32",
-                f"{interval.after_baseline}, rounded, at least 1, as metrics by {interval.unit} group them; null where "
-                "months are; there if it is the data set's interval",
+                f"{interval.after_baseline}, rounded, at least 1, as in metrics by {interval.unit}; null where "
+                "months are; only if it is the data set's interval",
                 optional=True,
             )
             for interval in INTERVALS.values()
         ),
         QueryColumn("matches", "int32", "images of the query's identity in the gallery"),
-        QueryColumn("rank", "int32", "of the first match, 1 = found at once; null without a match"),
+        QueryColumn("rank", "int32", "rank of the first match, 1 = found first; null without a match"),
         *(
             QueryColumn(
                 metric.of_query, "double", f"0 to 1; the record's {metric.name} is its mean; null without a match"
@@ -59,8 +59,8 @@ QUERY_COLUMNS: dict[str, QueryColumn] = {
         ),
         QueryColumn("chance_ap", "double", "expected AP of a random ranking; null without a match"),
         QueryColumn("query_row", "int32", "the query's row in the bank"),
-        QueryColumn("truth_row", "int32", "the nearest match's row in the bank; null without a match"),
-        QueryColumn("top_row", "int32", "the row in the bank of the image found first; null without a match"),
+        QueryColumn("truth_row", "int32", "the bank's row of the nearest match; null without a match"),
+        QueryColumn("top_row", "int32", "the bank's row of the image at rank 1; null without a match"),
         QueryColumn("sex", "string", "M, F, or blank where unknown", optional=True),
         QueryColumn("age", "string", "years at that visit; blank where unknown", optional=True),
         QueryColumn("view", "string", "PA, AP, …; blank where unknown", optional=True),
@@ -111,9 +111,7 @@ def read_queries(path: Path, sha256: str) -> pd.DataFrame:
     except FileNotFoundError:
         raise ValueError(f"{path.name} is missing") from None
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise ValueError(
-            f"{path.name} is damaged or not this record's: its SHA-256 is not the one that the record names"
-        )
+        raise ValueError(f"{path.name} is damaged or of another record: its SHA-256 differs from the record's")
     table = parquet.read_table(io.BytesIO(content))
     known = {column.name: column.type for column in QUERY_COLUMNS.values()}
     wrong = [field.name for field in table.schema if known.get(field.name) != str(field.type)]
@@ -121,5 +119,5 @@ def read_queries(path: Path, sha256: str) -> pd.DataFrame:
     times = [name for name in table.column_names if name in INTERVALS]
     wrong += [] if len(times) == 1 else times or list(INTERVALS)
     if wrong:
-        raise ValueError(f"{path.name} was written by another version: its columns {', '.join(wrong)} are not as here")
+        raise ValueError(f"{path.name} was written by another version: its columns {', '.join(wrong)} differ")
     return table.to_pandas()

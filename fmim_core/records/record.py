@@ -42,35 +42,35 @@ class Record(Document):
     configuration: dict[str, Any] = Field(description="the values of the arm's parameters")
     stage: Stage = Field(description="what the trial is for")
     variation: Absent[DottedName] = Field(None, description="the setting that a variation changes, and by what factor")
-    replicate: int = Field(ge=0, description="the fold that is held out; else the number of the seed")
-    fold: int | None = Field(description="held out; null where none is")
-    search_split: int = Field(ge=0, description="the split into folds that its search is on; 0 is the study's own")
-    seed: int = Field(description="of its training")
+    replicate: int = Field(ge=0, description="the held-out fold, or else the number of the seed")
+    fold: int | None = Field(description="the held-out fold; null if there is none")
+    search_split: int = Field(ge=0, description="the split into folds that its search uses; 0 is the study's own")
+    seed: int = Field(description="seed of its training")
     status: Status = Field(description="how it ended")
     fingerprint: str = Field(description="equal for trials with equal results")
-    metrics: Metrics = Field(Metrics(), description="what it measured")
-    stopped: Stopped | None = Field(None, description="where its search stopped it; null where it did not")
-    kept_epoch: int | None = Field(None, description="whose model was evaluated; of a fold ensemble its first member's")
+    metrics: Metrics = Field(Metrics(), description="its results")
+    stopped: Stopped | None = Field(None, description="where its search stopped it; null if it did not")
+    kept_epoch: int | None = Field(None, description="the epoch of the evaluated model; of a fold ensemble, its first")
     queries_sha256: str | None = Field(
         None,
-        description="SHA-256 of TRIAL.queries.parquet beside it, which has each test query; null where none was made",
+        description="SHA-256 of TRIAL.queries.parquet beside it, with every test query; null if there is none",
     )
-    history: tuple[EpochRow, ...] = Field((), description="of a fold ensemble: its first member's")
-    members: tuple[Member, ...] = Field((), description="of a fold ensemble, by fold; none of one model")
+    history: tuple[EpochRow, ...] = Field((), description="its epochs; of a fold ensemble, its first model's")
+    members: tuple[Member, ...] = Field((), description="the models of a fold ensemble, by fold; else empty")
     reused_from: ReusedFrom | None = Field(
-        None, description="the equal trial whose record was taken over; null where this one ran itself"
+        None, description="the equal trial whose record it reuses; null if it ran itself"
     )
-    cost: Cost = Field(Cost(), description="of the attempt that ended in this record")
-    attempts: tuple[Attempt, ...] = Field((), description="attempts that failed before")
+    cost: Cost = Field(Cost(), description="cost of the attempt that ended in this record")
+    attempts: tuple[Attempt, ...] = Field((), description="earlier attempts that failed")
     peak_memory: int | None = Field(None, description="bytes")
-    error: TrialError | None = Field(None, description="what ended it; null where nothing did")
-    warnings: tuple[str, ...] = Field((), description="what is noteworthy and did not end it")
-    test_opened_at: str | None = Field(None, description="null where the trial never saw the test set")
+    error: TrialError | None = Field(None, description="the error that ended it; null if there was none")
+    warnings: tuple[str, ...] = Field((), description="problems that did not end it")
+    test_opened_at: str | None = Field(None, description="when the test set was opened, ISO 8601; null if never")
     started_at: Time = Field(description="when it began, ISO 8601")
     ended_at: Time = Field(description="when it ended, ISO 8601")
     environment: dict[str, str] = Field({}, description="machine and versions")
     config: dict[str, Any] = Field(
-        {}, description="the whole training configuration; of a reference what it depends on"
+        {}, description="the whole training configuration; of a reference, the fields that it uses"
     )
     data: dict[str, Any] = Field({}, description="name, release and checksums of the data set, and the bank's")
 

@@ -16,10 +16,10 @@ class Score(DocumentPart):
 
     number: int = Field(description="the configuration's number in its arm, from 0")
     configuration: Configuration = Field(description="the values of the arm's parameters")
-    mean: float | None = Field(description="over folds; null where it could not be selected")
-    n: int = Field(description="folds that have a value")
-    of: int = Field(description="folds there are")
-    excluded: str | None = Field(description="why it could not be selected; null where it could")
+    mean: float | None = Field(description="mean over folds; null if it could not be selected")
+    n: int = Field(description="number of folds with a value")
+    of: int = Field(description="number of folds")
+    excluded: str | None = Field(description="why it could not be selected; null if it could")
 
 
 class Selection(DocumentPart):
@@ -29,7 +29,7 @@ class Selection(DocumentPart):
     configuration: Configuration | None = Field(description="the winner's values")
     score: float | None = Field(description="the winner's mean over folds")
     metric: str = Field(description="the metric that selects")
-    scores: tuple[Score, ...] = Field(description="of every configuration, the winner among them")
+    scores: tuple[Score, ...] = Field(description="scores of all configurations, with the winner's")
 
 
 class FixedSelection(Selection):
@@ -45,9 +45,9 @@ _T = TypeVar("_T")
 class BySplit(Document, Generic[_T]):
     """The outcome of each arm's search, on each split into folds."""
 
-    arms: dict[str, _T] = Field({}, description="by the arm's name")
+    arms: dict[str, _T] = Field({}, description="outcomes by the arm's name")
     other_splits: dict[int, dict[str, _T]] = Field(
-        {}, description="by search split, from 1, and the arm's name; the study's own is 0, under `arms`"
+        {}, description="outcomes by search split, from 1, and arm; split 0 is the study's own, under `arms`"
     )
 
     @property
@@ -79,9 +79,7 @@ class Proposal(DocumentPart):
     """A configuration that a search proposed, and the results it was based on (null for a failed one)."""
 
     configuration: Configuration = Field(description="the values of the arm's parameters")
-    values: list[float | None] = Field(
-        description="the results that it was based on, in the order of their configurations"
-    )
+    values: list[float | None] = Field(description="the results that it is based on, in the order of configurations")
 
 
 class ProposalsFile(BySplit[list[Proposal]]):

@@ -49,4 +49,4 @@ class Reference(KindConfig):
 
 
 REFERENCES: Registry[Reference] = Registry("reference", "fmim_core.references")
-"""The references there are, by kind."""
+"""All references, by kind."""

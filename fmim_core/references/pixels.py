@@ -65,7 +65,7 @@ class PixelsLessMean(Reference):
         return "Pixels less the mean image"
 
     def about(self, config: TrainConfig) -> str:
-        return f"as raw pixels, less the mean image of the development images, {_size(config)}"
+        return f"cosine similarity after subtracting the mean development image, {_size(config)}"
 
     @torch.no_grad()
     def evaluator(self, config: TrainConfig, development: ImageSet, seed: int, device: torch.device) -> Evaluator:

@@ -25,9 +25,9 @@ from fmim_core.training.sampler import Batches
 Factor = Annotated[float, Field(gt=0, allow_inf_nan=False, exclude_if=(1.0).__eq__)]
 WEIGHT_DECAY = 1e-4
 SHARED = ("trainer", "epochs", "validate_every", "identity", "keep")
-"""What a study decides of a training whose trainer is a user's own."""
+"""The fields that a study sets for a user's own trainer."""
 OF_IMAGES = {"augmentation": "crop", "model": "channels"}
-"""What such a training has besides, from the preset and the data set: what its images are like."""
+"""Further fields of such a training, from the preset and the data set: they describe its images."""
 
 
 class TrainConfig(Config):
@@ -90,7 +90,7 @@ class TrainConfig(Config):
             return given
         for name, value in given.items():
             if name not in SHARED and (name not in OF_IMAGES or {*value} != {OF_IMAGES[name]}):
-                raise UnknownField(name, "a training by a trainer of one's own", SHARED)
+                raise UnknownField(name, "a training by your own trainer", SHARED)
         images = {"augmentation": {"mean": 0.0, "std": 1.0}, "model": {"kind": "resnet18"}}
         others = {name: part | given.get(name, {}) for name, part in images.items()}
         batches = Batches.model_construct(subjects_per_batch=1, images_per_subject=1)  # each image once an epoch
@@ -153,7 +153,7 @@ class TrainConfig(Config):
         wanted, given = self.model.normalisation, (self.augmentation.mean, self.augmentation.std)
         if wanted is not None and given != wanted:
             raise ValueError(
-                f"the weights of the model {self.model.kind!r} come from images of another range: set "
+                f"the weights of the model {self.model.kind!r} were trained on images of another range: set "
                 f"augmentation.mean = {wanted[0]} and augmentation.std = {wanted[1]} (given: {given[0]} and {given[1]})"
             )
         return self

@@ -45,7 +45,7 @@ def float32_defined(precision: Precision) -> Iterator[None]:
 Compile = Literal["none", "default", "cudagraphs"]
 T = TypeVar("T")
 WARMUP_STEPS = 3
-"""Steps before a graph is captured: what is compiled, chosen or allocated at a first use is so by then."""
+"""Steps before a graph is captured, so that everything is compiled, chosen and allocated by then."""
 
 
 def check_compile(compile: Compile, device: torch.device) -> None:

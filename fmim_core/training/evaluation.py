@@ -21,7 +21,7 @@ from fmim_core.triplets.similarities import unit
 
 EVALUATION_BATCH = 256
 CPU_EVALUATION_BATCH = 64
-"""On a CPU these fit its cache and are embedded fastest, with the same bits as many; few would be other products."""
+"""This number fits a CPU's cache, is fastest, and gives the same bits as larger batches; smaller ones do not."""
 
 
 class Diverged(ArithmeticError):

@@ -101,8 +101,8 @@ def rehearse_trainer(config: TrainConfig, development: ImageSet, resume: bool) -
             raise ValueError(f"{place_of(trainer.model.trainer.embed)} returned numbers that are not finite")
         if (found[:OF_EACH] - alone).norm(dim=1).max() > APART:
             raise ValueError(
-                f"{place_of(trainer.model.trainer.embed)} embeds an image otherwise beside other images, or by chance: "
-                "set the network to evaluate, as eval() does"
+                f"{place_of(trainer.model.trainer.embed)} embeds an image differently beside other images, or at "
+                "random: call eval() on the network first"
             )
         return found
 
@@ -127,13 +127,13 @@ def rehearse_trainer(config: TrainConfig, development: ImageSet, resume: bool) -
         raise ValueError(f"{config.trainer!r} fails on random images: {type(error).__name__}: {error}") from error
     if all(torch.allclose(*both, rtol=1e-3, atol=1e-4) for both in zip(undisturbed, again, strict=True)):
         return
-    own, each = other.model.trainer, "draw from (seed, epoch), and set to train at each epoch what embed sets otherwise"
+    own, each = other.model.trainer, "draw from (seed, epoch), and call train() again in each epoch"
     if config.resumable:
         raise ValueError(
-            f"{place_of(own.load_state)}: what goes on from state() is not what an undisturbed fit does: keep all that "
-            f"an epoch changes in the state, {each}; or leave both methods out, and interrupted trainings begin anew"
+            f"{place_of(own.load_state)}: a fit resumed from state() differs from an undisturbed one: keep everything "
+            f"that an epoch changes in the state, {each}; or leave both methods out, so that trainings start again"
         )
-    raise ValueError(f"{place_of(own.fit)} trains otherwise with the same seed, or if images are embedded: {each}")
+    raise ValueError(f"{place_of(own.fit)} trains differently with the same seed, or after embedding images: {each}")
 
 
 def _random_images(like: ImageSet) -> ImageSet:

@@ -52,7 +52,7 @@ class OwnTrainer(KindConfig):
 
 
 TRAINERS: Registry[OwnTrainer] = Registry("trainer", "fmim_core.training")
-"""The trainers of users' own, by the names of their classes."""
+"""The users' own trainers, by the names of their classes."""
 
 
 def own_trainer(trainer: Any) -> type[OwnTrainer]:
@@ -71,7 +71,7 @@ def own_trainer(trainer: Any) -> type[OwnTrainer]:
     if not (inspect.isclass(settings) and issubclass(settings, BaseModel)):
         raise ValueError(f"{name}.Config must be a pydantic model, not {settings!r}")
     if taken := sorted({*settings.model_fields} & TAKEN):
-        raise ValueError(f"{name}.Config has fields of names that are taken: {', '.join(taken)}; rename them")
+        raise ValueError(f"{name}.Config has fields with reserved names: {', '.join(taken)}; rename them")
     fields: dict[str, Any] = {key: (one.annotation, one) for key, one in settings.model_fields.items()}
     fields = {key: one for key, one in fields.items() if key != "epochs"} | {"kind": (Literal[name], name)}
     made = create_model(name, __base__=OwnTrainer, __module__=trainer.__module__, **fields)

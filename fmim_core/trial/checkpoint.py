@@ -24,7 +24,7 @@ from fmim_core.training.evaluation import Evaluator
 from fmim_core.training.step import initial_model
 
 FORMAT = 3
-"""Raise it when what is saved means something else: a checkpoint of another form is not resumed from."""
+"""Raise it when the saved content changes: a checkpoint of another version is not resumed."""
 
 NO_COMMENT = b"\0\0"  # how an archive ends that has none
 MARK = b"sha256="
@@ -59,7 +59,7 @@ def read_checkpoint(path: Path, device: torch.device) -> dict[str, Any] | None:
         return None
     archive = stored[: -len(NO_COMMENT)] + NO_COMMENT
     if hashlib.sha256(archive).hexdigest().encode() != digest:
-        raise Damaged(f"{path} is damaged: its SHA-256 is not the one that it ends with")
+        raise Damaged(f"{path} is damaged: its SHA-256 differs from the one at its end")
     content: dict[str, Any] = torch.load(io.BytesIO(archive), map_location=device, weights_only=True)
     return content if content.get("format") == FORMAT else None
 
@@ -79,7 +79,7 @@ def kept_model(out: Path, record: Record, device: torch.device) -> Evaluator:
     try:
         config = TrainConfig.model_validate(record.config)
     except ValidationError as error:
-        raise ValueError(f"{record.path(out)}: its training is not known here: {in_words(error)}") from error
+        raise ValueError(f"{record.path(out)}: this program does not know its training: {in_words(error)}") from error
     # Where the training started from does not matter any more: no pretrained weights are looked for.
     start = config.model_copy(update={"model": config.model.without_weights()})
     with scoped_torch_seed(record.seed, "model"):  # what the networks are built with is replaced at once

@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 NOT_A_TRIPLET = 8.0
-"""Δ of what is none: beyond [−2, 2] and beyond any margin, so that a hinge [ε − Δ]₊ is 0 there without a mask."""
+"""Δ of invalid triplets: beyond [−2, 2] and any margin, so that a hinge [ε − Δ]₊ is 0 there without a mask."""
 
 MIN_LENGTH = 1e-3
-"""Length of an embedding below which it is not scaled to length 1."""
+"""Embeddings shorter than this are not scaled to length 1."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Choice(Parameter):
     def _distinct(self) -> Self:
         repeated = sorted({str(value) for value, count in Counter(self.values).items() if count > 1})
         if repeated:
-            raise ValueError(f"{self.path}: the values {', '.join(repeated)} come more than once; name each once")
+            raise ValueError(f"{self.path}: the values {', '.join(repeated)} are repeated: list each once")
         return self
 
     @property
@@ -128,7 +128,7 @@ class LogUniform(_Range):
     @model_validator(mode="after")
     def _positive(self) -> Self:
         if self.low <= 0:
-            raise ValueError(f"{self.path}: low = {self.low:g} has no logarithm; give a positive one, or Uniform")
+            raise ValueError(f"{self.path}: low = {self.low:g} has no logarithm: give a positive one, or use Uniform")
         return self
 
     def at(self, share: float) -> float:
@@ -153,8 +153,8 @@ class Space(Config):
         names = [parameter.name for parameter in self.parameters]
         if len(set(names)) < len(names):
             raise ValueError(
-                f"parameters {names}: two have the same name; a configuration could not tell them apart. Give one of "
-                "them another: called='…'"
+                f"parameters {names}: two have the same name, and a configuration needs different ones. Rename one "
+                "of them with called='…'"
             )
         return self
 
@@ -218,6 +218,6 @@ def nested(assignments: Iterable[Assignment]) -> dict[str, Any]:
         for parent in parents:
             target = target.setdefault(parent, {})
             if not isinstance(target, dict):
-                raise ValueError(f"{path} lies within {parent}, which is set to {target!r} as a whole: leave one out")
+                raise ValueError(f"{path} is in {parent}, which is set to {target!r} as a whole: leave one out")
         target[last] = value
     return fields

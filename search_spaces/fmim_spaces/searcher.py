@@ -153,7 +153,7 @@ class Sampled(Searcher):
     def check(self, space: Space) -> None:
         """Raise a `ValueError` for a space in which nothing varies."""
         if not space.parameters:
-            raise ValueError(f"{type(self).__name__} has nothing to draw: the space is empty; leave the searcher out")
+            raise ValueError(f"{type(self).__name__} has nothing to search: the space is empty; leave the searcher out")
 
     def budget(self, space: Space) -> int:
         """Return how many configurations it begins to train; where trials are stopped, few are trained to the end."""

@@ -24,7 +24,7 @@ class Grid(Searcher):
         """Raise a `ValueError` for a range."""
         if not space.finite:
             ranges = ", ".join(map(str, space.ranges))
-            raise ValueError(f"a grid cannot list {ranges}: give choices instead of ranges, or another searcher")
+            raise ValueError(f"a grid cannot list {ranges}: use choices instead of ranges, or another searcher")
 
     def budget(self, space: Space) -> int:
         """Return the size of the space."""

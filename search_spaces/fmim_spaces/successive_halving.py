@@ -1,6 +1,6 @@
 """Asynchronous successive halving (Li et al. 2020): the stopping rule, and the random search that has it.
 
-The file is also the model for a stopping rule of one's own: the rule as data, its state, a searcher that has it.
+The file is also the model for your own stopping rule: the rule as data, its state, a searcher that uses it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SuccessiveHalving(StoppingRule):
     def outlook(self, validations: int, folds: int) -> str:
         """Return the expected share in words."""
         share = self.expected_share(validations, folds)
-        return f"if 1 in {self.reduction} goes on each time, its search takes {share:.0%} of its epochs"
+        return f"if 1 in {self.reduction} continues at each rung, the search trains {share:.0%} of its epochs"
 
 
 class Rungs(StoppingState):
@@ -87,7 +87,7 @@ class ASHA(Sampled):
     """
 
     note: ClassVar[str] = (
-        "the configurations that ASHA offers follow from the seed, but which of them are stopped depends on the order "
+        "the seed fixes the configurations that ASHA tries, but not which of them it stops: that depends on the order "
         "in which parallel trials reach a rung, so another run may stop others"
     )
     kind: Literal["asha"] = "asha"

@@ -1,7 +1,7 @@
 """Studies of deep metric learning: declare arms and a study, run it, load what it found.
 
-Importing this imports neither torch nor Ray. What a loss, a margin schedule, a backbone or a data set of one's own is
-derived from stands in `fmim.kinds`.
+Importing this imports neither torch nor Ray. The base classes of your own losses, margin schedules, backbones and data
+sets are in `fmim.kinds`.
 """
 
 from fmim.declare import Arm, Preset, Study

@@ -1,4 +1,4 @@
-"""What a loss, an optimizer, a backbone and any other kind of one's own derive from and are made of; the registries.
+"""The base classes and building blocks for your own loss, optimizer, backbone or other kind; and the registries.
 
 This imports torch.
 """

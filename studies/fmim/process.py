@@ -28,7 +28,7 @@ def usable_home(warn: Callable[[str], None]) -> Iterator[None]:
         yield
         return
     with tempfile.TemporaryDirectory(prefix="fmim-home-", ignore_cleanup_errors=True) as folder:
-        warn(f"HOME ({home}) cannot be written to: what programs keep there for the next time, such as fonts, is lost")
+        warn(f"HOME ({home}) cannot be written to: caches that programs keep there, such as fonts, are lost")
         os.environ[name] = folder
         try:
             yield

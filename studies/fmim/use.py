@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 def run(
     study: str | Path | Study, changes: Mapping[str, Any] | None = None, quiet: bool = False, **options: Any
 ) -> StudyResults:
-    """Run a study, or go on with it, as `fmim run` does; return its results.
+    """Run or resume a study, as `fmim run` does; return its results.
 
-    Trials that fail are among them as such, and raise nothing.
+    Failed trials are in the results and raise nothing.
 
     Args:
-        study: its name, the file that declares it, or a study declared here, of losses, margin schedules and backbones
-            that this package or an installed one has; those of one's own belong into a file, which workers can run.
-        changes: other values than the preset's, e.g. {"epochs": 50}, as `--set`.
+        study: its name, the file that declares it, or a study declared here of losses, margin schedules and backbones
+            of this package or an installed one; your own belong into a file, which workers can import.
+        changes: values instead of the preset's, e.g. {"epochs": 50}, as `--set`.
         quiet: print nothing.
-        options: those of `fmim run` by name, with the same defaults, e.g. preset="smoke" or data_root="images".
+        options: the options of `fmim run` by name, with the same defaults, e.g. preset="smoke" or data_root="images".
 
     Raises:
         ValueError: bad input; nothing has started.
-        KeyboardInterrupt: it was interrupted; the same call goes on with it.
+        KeyboardInterrupt: it was interrupted; the same call resumes it.
     """
     from fmim.commands.options import Options
     from fmim.printing import TextConsole
@@ -80,7 +80,7 @@ def load_model(
         out: the study's folder.
         arm: its name; the model is of its selected configuration.
         seed: the number of the replicate, from 0.
-        device: `auto` (the GPU if there is one), `cpu`, or as torch names it.
+        device: `auto` (the GPU if there is one), `cpu`, or a torch device such as `cuda:1`.
         trust_code: run the Python code that the folder brings, though you have not run it on this machine before.
 
     Raises:
@@ -105,6 +105,6 @@ def _check_kinds(study: Study, kinds: set[type]) -> None:
     for kind in sorted(kinds, key=lambda one: one.__qualname__):
         if kind.__module__.partition(".")[0] not in known:
             raise ValueError(
-                f"{kind.__qualname__} is defined in {kind.__module__}, where neither workers nor records have it: put "
-                f"it into a file that declares the study, e.g. {study.name}.py, and give the path of that"
+                f"{kind.__qualname__} is defined in {kind.__module__}, which workers cannot import: put "
+                f"it into a file that declares the study, e.g. {study.name}.py, and give the path of that file"
             )

@@ -78,7 +78,7 @@ def test_what_an_epoch_does_not_have_is_not_written_and_its_numbers_are_found_by
         (lambda c: c["cost"].update(train_s="long"), r"cost.train_s: .* \(given 'long'\)"),
         (lambda c: c["metrics"].update(validation={"mAP/4": 1.0}), "expected a name, or a name and a time"),
         (lambda c: c["metrics"].update(validation=None), "completed without validation metrics"),
-        (lambda c: c.update(schema=1), f"has schema 1, this version reads {SCHEMA}: use the version that wrote it"),
+        (lambda c: c.update(schema=1), f"has schema 1, but this version reads {SCHEMA}: use the version that wrote it"),
         (lambda c: c.pop("schema"), "has schema None"),
         (lambda c: c["history"].append(3), r"history\.1: Input should be a valid dictionary"),
     ],

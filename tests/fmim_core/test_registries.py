@@ -199,7 +199,7 @@ def test_what_is_no_kind_of_its_own_is_not_registered() -> None:
 
     for cls, message in (
         (Same, "loss kind 'triplet' of .*Same is taken by fmim_core.losses.triplet.Triplet: choose another name"),
-        (Nameless, "Nameless needs a name for its kind"),
+        (Nameless, "Nameless needs a name as its kind"),
         (Unfinished, r"loss 'unfinished' \(.*Unfinished\) must define build"),
     ):
         with pytest.raises(ValueError, match=message):

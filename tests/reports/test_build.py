@@ -47,7 +47,7 @@ def test_utilisation_is_busy_time_over_slots_times_wall(out: Path) -> None:
     [
         (None, "holds no study.json"),
         ("{", "is not readable JSON"),
-        ('{"schema": 9}', f"has schema 9, this version reads {SCHEMA}"),
+        ('{"schema": 9}', f"has schema 9, but this version reads {SCHEMA}"),
         (f'{{"schema": {SCHEMA}}}', "is malformed: id: is missing; study: is missing"),
     ],
 )
@@ -101,7 +101,7 @@ def test_files_that_do_not_count_are_named(out: Path) -> None:
         "triplet_q2.c00.fold0.json": "of another study",
         "triplet_q2.c00.fold1.json": "not in the plan: arm 'nobody' is unknown",
         "triplet_q2.c00.fold2.json": "the record is malformed: metrics.validation.mAP: Input should be a valid number",
-        "triplet_q2.c00.seed0.json": f"the record has schema 1, this version reads {SCHEMA}: use",
+        "triplet_q2.c00.seed0.json": f"the record has schema 1, but this version reads {SCHEMA}: use",
     }
     assert why.keys() == said.keys()
     assert [name for name, beginning in said.items() if not why[name].startswith(beginning)] == []
@@ -136,7 +136,7 @@ def test_a_malformed_record_does_not_count_and_says_why(out: Path, changes: dict
     ("content", "said"),
     [
         ("{", "the file is not readable JSON"),
-        ("[]", f"the file has schema none (list), this version reads {SCHEMA}"),
+        ("[]", f"the file has schema none (list), but this version reads {SCHEMA}"),
         (json_text(by_arm({"triplet_q1": {}})), "the file is malformed: arms.triplet_q1"),
     ],
 )

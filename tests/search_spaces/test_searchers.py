@@ -47,8 +47,8 @@ def test_a_share_of_the_way_is_a_value_and_a_point_of_the_unit_cube_a_configurat
         (lambda: Uniform(path="a.b", low=0, high=math.inf), "finite"),
         (lambda: LogUniform(path="a.b", low=0, high=1), "a.b: low = 0 has no logarithm"),
         (lambda: Space(choices=MIXED.choices, ranges=(Uniform(path="b.lam", low=0, high=1),)), "same name"),
-        (lambda: arm("x", Grid()), r"arm 'x': a grid cannot list epsilon ∈ \[0.05, 1\], beta .* give choices"),
-        (lambda: arm("x", TPE(samples=4), Space()), "arm 'x': TPE has nothing to draw: the space is empty"),
+        (lambda: arm("x", Grid()), r"arm 'x': a grid cannot list epsilon ∈ \[0.05, 1\], beta .* use choices"),
+        (lambda: arm("x", TPE(samples=4), Space()), "arm 'x': TPE has nothing to search: the space is empty"),
         (lambda: Random(samples=0), "greater than 0"),
         (lambda: ASHA(samples=3, reduction=1), "greater than or equal to 2"),
         (lambda: TPE(samples=3, in_flight=0), "greater than 0"),
@@ -62,9 +62,9 @@ def test_what_makes_no_sense_is_refused_when_it_is_declared(make, message: str) 
 
 def test_early_stopping_needs_the_metric_that_epochs_have_and_a_sampled_arm_needs_a_search() -> None:
     parts = {"name": "s", "title": "t", "question": "q", "presets": (MINI,)}
-    with pytest.raises(ValueError, match="asha stop trials by validation mAP: they cannot select by CMC_1"):
+    with pytest.raises(ValueError, match="asha stop trials by validation mAP, so cannot select by CMC_1"):
         Study(**parts, metric="CMC_1", arms=(arm("asha", ASHA(samples=4)),))
-    with pytest.raises(ValueError, match="has no search, but random leave a choice"):
+    with pytest.raises(ValueError, match="searches nothing, but random have a choice"):
         Study(**parts, search=False, arms=(arm("random", Random(samples=1)),))
 
 
@@ -103,7 +103,7 @@ def test_the_plan_counts_every_configuration_on_every_fold_and_says_where_that_i
 
 
 def test_searchers_that_are_none_are_warned_of() -> None:
-    assert "is a random search" in plan_of(arm("tpe", TPE(samples=8, startup=8))).warnings[0]
+    assert "is only a random search" in plan_of(arm("tpe", TPE(samples=8, startup=8))).warnings[0]
     assert "no rung" in plan_of(arm("asha", ASHA(samples=8)), epochs=1).warnings[0]
 
 

@@ -43,7 +43,7 @@ def test_a_space_is_the_same_however_it_is_written(values: tuple[Any, ...]) -> N
 
 @pytest.mark.parametrize("values", [("1e-1", 0.1), (0.1, "0.10"), (1, "1.0"), ("2", 2.0)])
 def test_one_value_written_twice_is_not_two_configurations(values: tuple[Any, ...]) -> None:
-    with pytest.raises(ValueError, match="come more than once; name each once"):
+    with pytest.raises(ValueError, match="are repeated"):
         arm(values=values)
 
 

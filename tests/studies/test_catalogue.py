@@ -80,7 +80,7 @@ def test_declarations_refuse_what_makes_no_sense() -> None:
     study = catalogue.find("automargin_vs_grid")
     with pytest.raises(ValueError, match="triplet_q1 named more than once"):
         Study(**{**dict(study), "arms": (study.arms[0], study.arms[0])})
-    with pytest.raises(ValueError, match="has no search, but triplet_epsilon leave a choice"):
+    with pytest.raises(ValueError, match="searches nothing, but triplet_epsilon have a choice"):
         Study(**{**dict(catalogue.find("margin_sensitivity")), "search": False})
     with pytest.raises(ValueError, match="metric 'map'"):
         Study(**{**dict(study), "metric": "map"})

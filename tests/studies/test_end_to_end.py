@@ -71,7 +71,7 @@ def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert "RUNNING" not in tracked(folder)
     assert stop_after(6, signal.SIGKILL, folder) == -signal.SIGKILL
     assert "SIGTERM received" not in screen(folder)  # Ray's own handler shows a stack
-    assert screen(folder).count(f"interrupted; to go on: fmim run {STUDY}.py --preset smoke") == 1
+    assert screen(folder).count(f"interrupted; to resume: fmim run {STUDY}.py --preset smoke") == 1
     run_inline(folder)
     return folder
 

@@ -67,9 +67,7 @@ def test_a_kind_that_no_worker_has_is_refused(tmp_path: Path, monkeypatch: pytes
     (arm, *_) = STUDY.arms
     own = arm.model_copy(update={"settings": (("loss.kind", "mine"), *arm.settings[1:])})
     study = STUDY.model_copy(update={"arms": (own,), "baseline": None})
-    with pytest.raises(
-        ValueError, match=r"Mine is defined in tests\.studies\.test_use, where neither workers nor records"
-    ):
+    with pytest.raises(ValueError, match=r"Mine is defined in tests\.studies\.test_use, which workers cannot import"):
         fmim.run(study, preset="mini", backend="inline")
     with pytest.raises(ValueError, match=r"'replicate'; .*replicates.* Did you mean 'replicates'"):
         fmim.run(STUDY, preset="mini", replicate=2)

@@ -153,7 +153,7 @@ def people_folder(root: Path) -> Path:
 
 def found(listing: Listing, severity: str | None = None) -> dict[str, tuple[str, ...]]:
     """Return what was found → its places; without the note that the tables know more visits than have images."""
-    silent = "knees with a row in a clinical table and no image"
+    silent = "knees with a row in a clinical table but no image"
     return {f.what: f.places for f in listing.findings if f.what != silent and severity in (None, f.severity)}
 
 

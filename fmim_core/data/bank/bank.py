@@ -26,7 +26,7 @@ from fmim_core.records import Damaged, check_is_file, read_file, read_json, writ
 SCHEMA = 3
 FILES = ("bank.json", "images.u8", "development.csv", "test.csv")
 STAMP = "checked.json"
-"""Says how the files were when they were last found whole; remove it to have everything read again."""
+"""The file that keeps the state of the files when they were last found intact; without it, all are read again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Bank:
             raise _damaged(path, str(damaged)) from None
         if not isinstance(about, dict) or about.get("schema") != SCHEMA:
             given = about.get("schema") if isinstance(about, dict) else about
-            raise _damaged(path, f"bank.json has schema {given!r}, this version reads {SCHEMA}")
+            raise _damaged(path, f"bank.json has schema {given!r}, but this version reads schema {SCHEMA}")
         try:
             blocks = about["blocks"]
             if len(blocks["sha256"]) != -(-about["count"] // blocks["images"]):
@@ -84,10 +84,10 @@ class Bank:
                 **{key: about[key] for key in ("size", "count", "fingerprint", "summary")},
             )
         except (KeyError, TypeError, ZeroDivisionError) as error:
-            raise _damaged(path, f"bank.json lacks or has too much: {error}") from None
+            raise _damaged(path, f"bank.json has a missing or an unknown entry: {error}") from None
         images, expected = path / "images.u8", bank.count * math.prod(bank.shape)
         if (found := images.stat().st_size if images.is_file() else 0) != expected:
-            raise _damaged(path, f"images.u8 has {found} bytes, {expected} expected")
+            raise _damaged(path, f"images.u8 has {found} bytes instead of {expected}")
         return bank
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -59,14 +59,14 @@ def build_bank(
             named), the disk is too full, or what is there in its place is no bank.
     """
     if size not in SIZES:
-        raise ValueError(f"image size {size!r} is not allowed: give whole pixels from {SIZES[0]} to {SIZES[-1]}")
+        raise ValueError(f"image size {size!r} is not allowed: give a whole number from {SIZES[0]} to {SIZES[-1]}")
     place = _place(source, size, root)
     if place.exists():
         try:
             bank = Bank.open(place)
             bank.check()
         except Damaged as damaged:
-            tell(f"{damaged}: moved to {set_aside(place).name}, and built again")
+            tell(f"{damaged}. It was moved to {set_aside(place).name} and is built again")
         else:
             return replace(bank, description=source.description)
     index = _checked(source.index)
@@ -101,7 +101,7 @@ def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, pro
         outcomes += found
     if problems := [outcome for outcome in outcomes if isinstance(outcome, ImageProblem)]:
         what = _listed(f"{len(problems)} of {len(index)} images cannot be used", [str(one) for one in problems])
-        raise ValueError(f"{what}\nThe others are kept for the next start, in {partial.bank.parent}")
+        raise ValueError(f"{what}\nThe images that could be read are kept in {partial.bank.parent} for the next start")
     partial.flush()
     sets, sha256 = {}, {"images.u8": digest.hexdigest()}
     for split, side in (("train", "development"), ("test", "test")):
@@ -188,9 +188,9 @@ def _checked(index: pd.DataFrame) -> pd.DataFrame:
     assert index["split"].isin(["train", "test"]).all(), set(index["split"])
     by_split = {split: set(index["subject"][index["split"] == split]) for split in ("train", "test")}
     if empty := [split for split, subjects in by_split.items() if not subjects]:
-        raise ValueError(f"no image has the split {empty[0]!r}: both 'train' and 'test' need some")
+        raise ValueError(f"no image has the split {empty[0]!r}: both 'train' and 'test' need images")
     if both := sorted(by_split["train"] & by_split["test"]):
-        raise ValueError(_listed(f"{len(both)} subjects are on both sides of the train/test split", both))
+        raise ValueError(_listed(f"{len(both)} subjects are in both train and test", both))
     assert index["side"].isin(["", "L", "R"]).all(), set(index["side"])
     assert not (index["months"] < 0).any()
     assert np.isin(roles := roles_of(index), ROLES).all(), set(roles)

@@ -12,7 +12,7 @@ from torch import Tensor
 from fmim_core.data.image_set import ImageSet
 
 RESIDENT_SHARE = 0.4
-"""Of a GPU's free memory: a set that needs less lies there as a whole."""
+"""The share of a GPU's free memory: a set that needs less is kept there as a whole."""
 UPLOAD_BATCH = 512
 """Images in a batch of the upload."""
 

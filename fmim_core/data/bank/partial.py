@@ -101,7 +101,7 @@ class Partial:
         needed = len(self._keys) * self._bytes - os.fstat(self._images).st_blocks * 512
         if needed > (free := shutil.disk_usage(self.bank).free):
             raise ValueError(
-                f"the bank needs {needed} more bytes, {self._folder.parent} has {free} free: "
+                f"the bank needs {needed} more bytes, but {self._folder.parent} has only {free} free: "
                 "make room, choose another folder or a smaller size"
             )
 

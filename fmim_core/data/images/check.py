@@ -64,7 +64,7 @@ def check_images(
                 if progress:
                     progress(done, len(rows))
     findings.error("unreadable images", unreadable)
-    findings.warning("images in colour, read as grey (channels = 3 in the TOML file of a table keeps colour)", faded)
+    findings.warning("images in colour, read in grey (channels = 3 in the table's TOML file keeps colour)", faded)
     for remark, images in sorted(remarks.items()):
         findings.warning(f"{remark} images", images)
     _add_copies(index, alike.values(), findings)
@@ -74,7 +74,7 @@ def unnamed_images(root: Path, named: Iterable[str | None], findings: Findings) 
     """Warn of the image files below `root` that are not `named` (relative to it); note where the search stopped."""
     files, known = list(islice(files_below(root), MAX_FILES + 1)), set(named)
     if len(files) > MAX_FILES:
-        findings.note(f"folders with over {MAX_FILES} files: not all were looked for in the table", [str(root)])
+        findings.note(f"folders with over {MAX_FILES} files: only these were looked for in the table", [str(root)])
     unnamed = [path for path in files[:MAX_FILES] if PurePath(path).suffix.lower() in SUFFIXES and path not in known]
     findings.warning("image files that the table does not name", unnamed)
 
@@ -105,5 +105,5 @@ def _add_copies(index: pd.DataFrame, groups: Iterable[list[int]], findings: Find
                 owner, original = next(iter(first.items()))
                 other.append(f"{image} (subject {subject}) = {original} (subject {owner})")
             first.setdefault(subject, image)
-    findings.warning("copies: the same picture twice under one subject", same)
-    findings.error("the same picture under two subjects: one of the two is wrong", other)
+    findings.warning("copies: the same picture twice for one subject", same)
+    findings.error("the same picture for two subjects: one of them is wrong", other)

@@ -81,7 +81,7 @@ def _check_inflated(path: str | Path) -> None:
         while left > 0 and not unpack.eof and (piece := unpack.unconsumed_tail or file.read(_PIECE)):
             left -= len(unpack.decompress(piece, _PIECE))
     if left <= 0:
-        raise Refused(f"it inflates to more than {MAX_FILE_BYTES} bytes: not read")
+        raise Refused(f"unpacked, it has more than {MAX_FILE_BYTES} bytes: too large to read")
 
 
 def _check_header(header: Dataset) -> None:
@@ -93,36 +93,36 @@ def _check_header(header: Dataset) -> None:
         raise Refused(SEVERAL_FRAMES)
     form, bits = header.get("PhotometricInterpretation"), header.get("BitsAllocated")
     if form not in KINDS:
-        raise Refused(f"pixels of the kind {form} are not read, only {', '.join(KINDS)}")
+        raise Refused(f"pixels of kind {form} cannot be read; allowed: {', '.join(KINDS)}")
     one = form in (*GREY, PALETTE)
     if bits not in ((1, 8, 16) if one else (8,)):
         raise Refused(f"{form} pixels of {bits} bits have no fixed range: save as 8 or 16 bits")
     samples, signed = header.get("SamplesPerPixel"), header.get("PixelRepresentation")
     if samples != (1 if one else 3) or (signed and form not in GREY):
-        raise Refused(f"SamplesPerPixel {samples}, PixelRepresentation {signed} cannot be {form}")
+        raise Refused(f"SamplesPerPixel {samples} and PixelRepresentation {signed} do not fit {form} pixels")
     used, high = header.get("BitsStored"), header.get("HighBit")
     if None in (used, high) or not 1 <= used <= high + 1 <= bits or (samples == 3 and used != 8):
-        raise Refused(f"BitsStored {used}, HighBit {high} cannot be of {form} in BitsAllocated {bits}")
+        raise Refused(f"BitsStored {used} and HighBit {high} do not fit {form} pixels with BitsAllocated {bits}")
 
 
 def _check_display(header: Dataset) -> None:
     """Refuse what changes grey values and is not read here, or contradicts what is."""
     shape, form = header.get("PresentationLUTShape"), header.PhotometricInterpretation
     if shape not in (None, "", "INVERSE" if form == "MONOCHROME1" else "IDENTITY"):  # PS3.3 C.7.6.3.1.2
-        raise Refused(f"PresentationLUTShape {shape} contradicts {form}: viewers differ, save it as PNG")
+        raise Refused(f"PresentationLUTShape {shape} contradicts {form}, so viewers differ: save it as PNG")
     if header.get("PixelPresentation") in ("COLOR", "MIXED"):
-        raise Refused("PixelPresentation: grey values that stand for colours are not read, save it as PNG")
+        raise Refused("PixelPresentation: its grey values stand for colours, which are not read: save it as PNG")
     groups = [item for name in FUNCTIONAL_GROUPS for item in header.get(name) or ()]
     found = {name for name in ELSEWHERE for part in (header, *groups) if part.get(name)}
     if found:
-        raise Refused(f"{', '.join(sorted(found))} changes grey values and is not read: save it as PNG")
+        raise Refused(f"{', '.join(sorted(found))} changes grey values, but cannot be read here: save it as PNG")
 
 
 def _check_pixels(dataset: Dataset) -> None:
     if "FloatPixelData" in dataset or "DoubleFloatPixelData" in dataset:
         raise Refused("floating-point pixels have no fixed range: save as 8 or 16 bits")
     if "PixelData" not in dataset:
-        raise Refused("no pixel data: truncated, or a header alone")
+        raise Refused("no pixel data: the file is cut short, or only a header")
     if "TransferSyntaxUID" not in dataset.file_meta:  # files of old, which start with the data itself
         implicit, little_endian = dataset.original_encoding
         known = {True: pydicom.uid.ImplicitVRLittleEndian, False: pydicom.uid.ExplicitVRLittleEndian}
@@ -146,7 +146,7 @@ def _check_compressed(dataset: Dataset) -> None:
     syntax = dataset.file_meta.TransferSyntaxUID
     if syntax != RLELossless and dataset.HighBit != dataset.BitsStored - 1:
         which = f"HighBit {dataset.HighBit}, BitsStored {dataset.BitsStored}"
-        raise Refused(f"{which} contradict a picture stored as {syntax.name}: save it as PNG")
+        raise Refused(f"{which} contradict its picture, stored as {syntax.name}: save it as PNG")
     if syntax in JPEG2000TransferSyntaxes:
         bits = get_j2k_parameters(get_frame(dataset.PixelData, 0, number_of_frames=1)).get("precision")
         if bits is not None and not dataset.BitsStored <= bits <= dataset.BitsAllocated:
@@ -179,7 +179,7 @@ def pixel_spacing(path: str | Path) -> float:
         stated: Any = next((value for tag in tags if (value := header.get(tag))), 0.0)
         spacing = float(stated[0] if hasattr(stated, "__len__") else stated)
     except Exception as error:  # a decoder fed damaged bytes raises nearly anything
-        raise Refused(f"no pixel spacing can be read from it, {ADVICE}: {error}") from error
+        raise Refused(f"its pixel spacing cannot be read, {ADVICE}: {error}") from error
     if not 0 < spacing < math.inf:
         raise Refused(f"it does not state its pixel spacing: {ADVICE}")
     return spacing

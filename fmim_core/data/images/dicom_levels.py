@@ -106,7 +106,7 @@ def _share_of_white(dataset: Dataset, stored: np.ndarray) -> np.ndarray:
     if centre is not None and width is not None:
         return _window(values, centre, width, dataset.get("VOILUTFunction") or "LINEAR")
     if centre is not None or width is not None:
-        raise Refused(f"a window of WindowCenter {centre}, WindowWidth {width} lacks one of the two")
+        raise Refused(f"its window lacks a part: WindowCenter {centre}, WindowWidth {width}")
     return (values - ends[0]) / (ends[1] - ends[0])
 
 
@@ -119,7 +119,7 @@ def _window(values: np.ndarray, centre: float, width: float, function: str) -> n
     if function == "LINEAR":
         centre, width = centre - 0.5, width - 1
     elif function != "LINEAR_EXACT":
-        raise Refused(f"VOILUTFunction {function} is not known: LINEAR, LINEAR_EXACT and SIGMOID are")
+        raise Refused(f"VOILUTFunction {function} is unknown; allowed: LINEAR, LINEAR_EXACT, SIGMOID")
     return (values - centre) / width + 0.5 if width else (values > centre).astype(np.float64)
 
 
@@ -133,5 +133,5 @@ def _number(dataset: Dataset, name: str) -> float | None:
     except (ValueError, TypeError) as error:  # pydicom converts a text when it is asked for
         raise Refused(f"{name} is not a number ({error}): correct it, or save the picture as PNG") from None
     if number is not None and not math.isfinite(number):
-        raise Refused(f"{name} is {number}, no finite number: correct it, or save the picture as PNG")
+        raise Refused(f"{name} is {number}, which is not finite: correct it, or save the picture as PNG")
     return number

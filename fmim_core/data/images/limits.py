@@ -8,7 +8,7 @@ MAX_PIXELS = 89_478_485  # a quarter of a gigabyte as RGB, Pillow's own limit of
 MAX_FILE_BYTES = 2**30  # the largest picture that is read needs half of it, uncompressed
 MIN_SIDE = 4
 MAX_ASPECT = 20  # longer side / shorter side
-SEVERAL_FRAMES = "several frames: save the one that is meant as its own file"
+SEVERAL_FRAMES = "several frames: save the one you want as a separate file"
 
 
 class Refused(ValueError):
@@ -31,6 +31,6 @@ def check_shape(width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
         raise Refused(f"too many pixels, not decoded: {width} x {height}, at most {MAX_PIXELS}")
     if max(width, height) > MAX_ASPECT * min(width, height):
-        raise Refused(f"extreme aspect: {width} x {height} pixels, at most {MAX_ASPECT} to 1")
+        raise Refused(f"too narrow: {width} x {height} pixels, the sides may differ by at most {MAX_ASPECT} to 1")
     if min(width, height) < MIN_SIDE:
         raise Refused(f"too small: {width} x {height} pixels, at least {MIN_SIDE} on each side")

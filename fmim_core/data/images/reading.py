@@ -104,7 +104,7 @@ def appearance(image: np.ndarray) -> str | None:
     """Return a remark on an image, uint8 `(H, W)` or `(H, W, 3)`, that was read but can hardly be meant, or None.
 
     "blank" where all pixels inside a black border differ by at most 2 levels; "nearly black" where 99 of 100
-    pixels are below 26 of 255, as when 12-bit values were saved as 16-bit; "hardly any contrast" where 98 of 100
+    pixels are below 26 of 255, as when 12-bit values were saved as 16-bit; "low-contrast" where 98 of 100
     are within 26 levels, as when a DICOM file uses a part of its range and has no window (of 1,252 real chest
     radiographs the flattest spans 63).
     """
@@ -122,13 +122,13 @@ def appearance(image: np.ndarray) -> str | None:
     if may_be and np.percentile(inside, 99) < NEARLY_BLACK:
         return "nearly black"
     dark, light = np.searchsorted(counts.cumsum() / inside.size, (0.01, 0.99))
-    return "hardly any contrast" if light - dark < NEARLY_BLACK else None
+    return "low-contrast" if light - dark < NEARLY_BLACK else None
 
 
 def _open(path: str | Path) -> Image.Image:
     """Open the file by Pillow, or a DICOM film as it is shown, which is decoded then."""
     if ImageFile.LOAD_TRUNCATED_IMAGES:
-        raise Refused("PIL.ImageFile.LOAD_TRUNCATED_IMAGES is on, truncated files would pass: turn it off")
+        raise Refused("PIL.ImageFile.LOAD_TRUNCATED_IMAGES is on, so truncated files would be accepted: turn it off")
     if other := other_than_file(path):
         raise Refused(f"{other}, not an image file")
     if (size := os.path.getsize(path)) > MAX_FILE_BYTES:
@@ -165,7 +165,7 @@ def _decode(path: str | Path, image: Image.Image) -> None:
     """
     check_shape(*image.size)
     if image.format in DRAWINGS:
-        raise Refused(f"a drawing ({image.format}), which a program would have to run: save it as PNG")
+        raise Refused(f"a drawing ({image.format}), which another program would have to draw: save it as PNG")
     if getattr(image, "is_animated", False) and image.format not in JPEGS:
         raise Refused(SEVERAL_FRAMES)
     image.load()

@@ -120,7 +120,7 @@ def contact_sheet(title: str, rows: Sequence[Row]) -> Image.Image:
         ValueError: no rows, so nothing to show.
     """
     if not rows:
-        raise ValueError("there is no image to show on a contact sheet")
+        raise ValueError("a contact sheet needs at least one image: none is there")
     return picture_sheet(title, rows, max(3, *(len(row.tiles) for row in rows)), SUBJECT)
 
 

@@ -51,7 +51,7 @@ class Window:
             raise ImageProblem(path, f"the point ({self.x:g}, {self.y:g}) lies outside the image of {width} x {height}")
         half = int(self._side(path)) // 2
         if not 2 * half >= MIN_SIDE:
-            raise ImageProblem(path, f"a window of {2 * half} pixels is too small: at least {MIN_SIDE}")
+            raise ImageProblem(path, f"a window of {2 * half} pixels is too small: give at least {MIN_SIDE}")
         top, left = round(self.y) - half, round(self.x) - half
         result = np.zeros((2 * half, 2 * half, *image.shape[2:]), np.uint8)
         part = image[max(0, top) : max(0, top + 2 * half), max(0, left) : max(0, left + 2 * half)]
@@ -66,7 +66,7 @@ class Window:
 
             return self.millimetres / pixel_spacing(path)
         except ModuleNotFoundError:
-            what = "its pixel spacing needs pydicom: install it, or give the window's width in pixels"
+            what = "reading its pixel spacing needs pydicom: install it, or give the window's width in pixels"
             raise ImageProblem(path, what) from None
         except Refused as refused:
             raise ImageProblem(path, refused) from refused
@@ -117,9 +117,9 @@ class Listing:
         looked_at = (str(self.paths[row]) for row in rows[:: len(rows) // LOOKED_AT + 1])
         coloured = list(islice((path for path in looked_at if has_colour(self.root / path)), 1))
         if given:
-            self.findings.warning("all are read as grey, since channels = 1, though a file is in colour", coloured)
+            self.findings.warning("all images are read in grey (channels = 1), but some are in colour", coloured)
         else:
-            self.findings.note("all are read in colour, since a file is in colour", coloured)
+            self.findings.note("all images are read in colour, because some are in colour", coloured)
         channels = given or (3 if coloured else 1)
         return replace(self, description=replace(self.description, channels=channels))
 
@@ -215,7 +215,7 @@ def check_index(index: pd.DataFrame, findings: Findings, for_study: bool = True)
     train, test = (set(index["subject"][index["split"] == split].dropna().unique()) for split in ("train", "test"))
     findings.error("subjects in both train and test", sorted(train & test))
     roles, protocol = roles_of(index), protocol_of(index)
-    what = "roles both beside gallery or query: all queries of a side of the split are both, or none is"
+    what = "role both beside gallery or query: use only both, or only gallery and query, on each side of the split"
     findings.error(what, mixed_roles(index))
     asked = set(index["subject"][is_query(roles)].dropna())
     findings.warning(f"{protocol.unmatched}: their queries have no match", sorted(asked - matched_subjects(index)))
@@ -257,7 +257,7 @@ class DataSet(KindConfig):
 
 
 DATA_SETS: Registry[DataSet] = Registry("data set", "fmim_core.data.sets")
-"""The data sets there are, by kind."""
+"""All data sets in files, by kind."""
 
 
 def manifest_of(listing: Listing, folder: Path) -> tuple[str, int]:
@@ -271,12 +271,12 @@ def manifest_of(listing: Listing, folder: Path) -> tuple[str, int]:
     name = listing.description.name
     if listing.windows:
         raise ValueError(
-            f"the images of {name} are parts of larger films, which a manifest cannot say: use {name} itself, or crop "
+            f"the images of {name} are parts of larger films, and a manifest names whole files: use {name}, or crop "
             "the films and give it the folder of crops"
         )
     index = listing.index[[column for column in EVERY_COLUMN if column in listing.index]]
     if not listing.mirror_right and (index["side"] == "R").any():
-        raise ValueError(f"the right images of {name} are used as they are, those of a manifest mirrored: use {name}")
+        raise ValueError(f"{name} does not mirror its right images, but a manifest does: use {name} itself")
     rows = list(listing.rows())
     index = index.iloc[rows].assign(image=[os.path.realpath(listing.path(row)) for row in rows])
     index = index.dropna(subset=[column for column in index if column != "months"])
@@ -285,7 +285,7 @@ def manifest_of(listing: Listing, folder: Path) -> tuple[str, int]:
     index["image"] = [os.path.relpath(path, folder.resolve()).replace(os.sep, "/") for path in index["image"]]
     if outside := [path for path in index["image"] if path.startswith("../")]:
         raise ValueError(
-            f"{len(outside)} images (e.g. {outside[0]}) are not inside {folder}, where a manifest's must be, through "
-            "links neither: write it in their folder or above"
+            f"{len(outside)} images (e.g. {outside[0]}) are outside {folder}, or are links out of it; a manifest "
+            "names images below its own folder: write it to the images' folder or to one above"
         )
     return index.to_csv(index=False, lineterminator="\n"), len(index)

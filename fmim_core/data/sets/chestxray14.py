@@ -37,16 +37,16 @@ PAPER = {
     f"queries at year {year}": count
     for year, count in enumerate((5662, 1944, 1216, 1123, 636, 528, 541, 236, 304, 105, 75, 80), start=1)
 }
-"""Counts that the paper prints (AdaTriplet, MICCAI 2022, supplementary table of the data)."""
+"""The paper's counts (AdaTriplet, MICCAI 2022, supplementary table of the data)."""
 
 
 @DATA_SETS.register
 class ChestXray14(DataSet):
-    """ChestX-ray14 in the folder it was downloaded to, as the paper uses it.
+    """ChestX-ray14, chest radiographs of the NIH, used as in the paper, in the folder it was downloaded to.
 
     The folder holds one `Data_Entry_2017*.csv` of either release, `train_val_list.txt` and `test_list.txt`, gzipped or
     not; images are found by name in it and in its folders. A subject's baseline is the smallest age, and months =
-    12 × (age − smallest age), ages being whole years. Test images beyond year 12 are dropped, as by the paper;
+    12 × (age − smallest age), with ages in whole years. As in the paper, test images after year 12 are left out;
     training images are not.
     """
 
@@ -67,13 +67,13 @@ class ChestXray14(DataSet):
         ages = years_of_age(table)
         listed = listed_index(table, ages, {split: names for split, (names, _) in lists.items()}, findings)
         beyond = (listed["split"] == "test") & (listed["months"] > 12 * LAST_YEAR)
-        findings.note(f"test images beyond year {LAST_YEAR}, dropped as by the paper", listed["image"][beyond])
+        findings.note(f"test images after year {LAST_YEAR}, left out as in the paper", listed["image"][beyond])
         index = listed[~beyond].reset_index(drop=True)
         paths = None if metadata_only else _image_paths(root, index, set(listed["image"].dropna()), findings)
         check_index(index, findings)
         release, evidence = release_of(table, ages)
         if release != "v2020":
-            findings.warning(f"release {release}, while the paper's numbers come with v2020", [evidence])
+            findings.warning(f"release {release}, but the paper used v2020", [evidence])
         return self.listed(
             root,
             index,
@@ -105,14 +105,14 @@ def differences_from_paper(index: pd.DataFrame, listed: pd.DataFrame) -> list[st
     here, with_dropped = _counts(index), _counts(listed)
     differing = [name for name, published in PAPER.items() if here[name] != published]
     counted = [name for name in differing if with_dropped[name] == PAPER[name]]
-    sentences = [f"{here[n]:,} {n}, where the paper prints {PAPER[n]:,}." for n in differing if n not in counted]
+    sentences = [f"{here[n]:,} {n}; the paper has {PAPER[n]:,}." for n in differing if n not in counted]
     if counted:
         sentences.insert(
             0,
-            f"{len(listed) - len(index):,} test images beyond year {LAST_YEAR} are dropped by the paper's rule "
-            f"({with_dropped['test images']:,} → {here['test images']:,}), yet "
+            f"The paper's rule leaves out {len(listed) - len(index):,} test images after year {LAST_YEAR} "
+            f"({with_dropped['test images']:,} → {here['test images']:,}), but "
             + " and ".join(f"its {PAPER[name]:,} {name}" for name in counted)
-            + " count them: without them "
+            + " include them. Without them there are "
             + " and ".join(f"{here[name]:,}" for name in counted)
             + ".",
         )
@@ -145,9 +145,9 @@ def _files(root: Path) -> dict[str, Path]:
     found = {name: fnmatch.filter(names, name) + fnmatch.filter(names, f"{name}.gz") for name in wanted}
     if wrong := [f"{name}: {', '.join(some) or 'none'}" for name, some in found.items() if len(some) != 1]:
         raise ValueError(
-            f"{root} must hold one {', one '.join(wanted)} (each may end in .gz); found\n  "
+            f"{root} must contain one {', one '.join(wanted)} (each may end in .gz). Found:\n  "
             + "\n  ".join(wrong)
-            + "\nGive the folder that ChestX-ray14 was downloaded to, and keep one file of each."
+            + "\nGive the folder that ChestX-ray14 was downloaded to, and keep only one file of each."
         )
     return {name: root / some[0] for name, some in found.items()}
 
@@ -160,13 +160,13 @@ def _image_paths(root: Path, index: pd.DataFrame, known: set[str], findings: Fin
         if (name in known or IMAGE.fullmatch(name)) and os.path.isfile(root / path):
             found[name].append(path)
     shut = [f"{os.path.relpath(error.filename, root)}/ ({error.strerror})" for error in closed]
-    findings.warning("folders that cannot be opened, where no images were looked for", shut)
+    findings.warning("folders that cannot be opened, so their images were not found", shut)
     folder = shlex.quote(str(root))
     twice = sorted(" and ".join(places) for places in found.values() if len(places) > 1)
-    findings.error(f"images in two places: keep one of them below {folder}", twice)
+    findings.error(f"images found more than once: keep one of each below {folder}", twice)
     findings.warning("images without a row in the table, left out", sorted(found.keys() - known))
     findings.error(
-        "missing images: finish the download, or make a data set of the images there are with "
+        "missing images: finish the download, or make a data set of the images you have with "
         f"`fmim data manifest chestxray14 --data-root {folder} --out {folder}/mine.csv`",
         [image for image in index["image"].dropna() if image not in found],
     )

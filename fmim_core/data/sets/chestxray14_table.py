@@ -125,7 +125,7 @@ def _subjects(table: ReadTable, findings: Findings) -> list[str | None]:
         for cell, image in zip(cells, images, strict=True)
         if cell and not image.startswith(cell.zfill(8)) and IMAGE.fullmatch(image)
     ]
-    findings.error("images named after another patient than their Patient ID", other)
+    findings.error("images whose name and Patient ID are of two patients", other)
     return [subject[cell] for cell in cells]
 
 
@@ -140,8 +140,8 @@ def _months(
     unknown = frame["subject"].isin(set(frame["subject"][frame["age"].isna()].dropna()))
     rows = zip(table.column("image index"), table.column("patient age"), ages, strict=True)
     findings.warning(
-        f"ages that are none from 0 to {MAX_AGE} years: the first visits of these subjects are unknown, "
-        f"so that their {int(unknown.sum())} images may be trained on and are not evaluated",
+        f"ages outside 0 to {MAX_AGE} years: the first visits of these subjects are unknown, so their "
+        f"{int(unknown.sum())} images are not evaluated, only trained on if they are in train",
         [f"{image} {cell!r}" for image, cell, age in rows if math.isnan(age)],
     )
     months = 12 * (frame["age"] - frame.groupby("subject")["age"].transform("min"))
@@ -157,7 +157,7 @@ def _splits(images: Sequence[str | None], lists: Mapping[str, Sequence[str]], fi
     known = set(images)
     findings.error("images in neither list", [image for image in images if image and image not in split_of])
     findings.error(
-        "images in the lists without a row in the table: where rows are missing, first visits are unknown",
+        "images in the lists without a row in the table: with rows missing, first visits are unknown",
         [name for name in split_of if name not in known],
     )
     return [None if image in both else split_of.get(image or "") for image in images]
@@ -166,14 +166,14 @@ def _splits(images: Sequence[str | None], lists: Mapping[str, Sequence[str]], fi
 def _sexes(table: ReadTable, findings: Findings) -> list[str]:
     named = [name for name in (SEX, GENDER) if name in table.cells]
     if len(named) != 1:
-        raise ValueError(f"{table.path} has {len(named)} of the columns Patient Sex and Patient Gender: keep one")
+        raise ValueError(f"{table.path} has {len(named)} of the columns Patient Sex and Patient Gender: it needs one")
     sexes = [cell.upper() if cell.upper() in ("M", "F") else "" for cell in table.column(named[0])]
-    findings.warning("sexes other than M, F, taken as unknown", table.where((not sex for sex in sexes), named[0]))
+    findings.warning("sexes other than M and F, set to unknown", table.where((not sex for sex in sexes), named[0]))
     return sexes
 
 
 def _diseases(table: ReadTable, findings: Findings) -> list[str]:
     labels = table.column("finding labels")
     without = table.where(not label for label in labels)
-    findings.warning("rows without a finding label, their disease taken as unknown", without)
+    findings.warning("rows without a finding label: their disease is unknown", without)
     return [label and ("no" if label.lower() == "no finding" else "yes") for label in labels]

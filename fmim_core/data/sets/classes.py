@@ -33,7 +33,7 @@ class ClassImage(NamedTuple):
 
 
 class ClassSet(DataSet):
-    """A data set of classes, each a subject; those of the test are never trained on.
+    """A data set of classes, each a subject; training never sees the test classes.
 
     what: the data set in words, with its source. lists: files that say what is in it, in its folder or `within` that.
     published: the `COUNTS` that its papers print. asked: what is searched for in the test.
@@ -43,7 +43,7 @@ class ClassSet(DataSet):
     lists: ClassVar[tuple[str, ...]] = ()
     within: ClassVar[str] = ""
     published: ClassVar[tuple[int, ...]] = ()
-    asked: ClassVar[str] = "each is searched for among all others"
+    asked: ClassVar[str] = "each of them is searched for among all others"
 
     @abstractmethod
     def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
@@ -58,20 +58,20 @@ class ClassSet(DataSet):
                 raise ValueError(f"there is no {lacking[0]}")
             index = pd.DataFrame(self.images(root, *lists), columns=ClassImage._fields).assign(side="", months=np.nan)
         except (ValueError, LookupError) as error:
-            raise ValueError(f"{root} as {self.what}: {error}") from error
+            raise ValueError(f"{root} cannot be read as {self.what}: {error}") from error
         index["image"] = paths = [os.path.relpath(path, root).replace(os.sep, "/") for path in index["image"]]
-        findings.error(f"images not inside {root}", [shortened(path) for path in paths if path.startswith("../")])
+        findings.error(f"images outside {root}", [shortened(path) for path in paths if path.startswith("../")])
         if not metadata_only:
             missing = [shortened(path) for path in paths if not os.path.isfile(root / path)]
-            findings.error(f"missing images: unpack all of them below {root}", missing)
+            findings.error(f"missing images: unpack all images into {root}", missing)
         check_index(index, findings)
         return self.listed(
             root,
             index,
             None if metadata_only else paths,
             findings,
-            about=f"{len(index)} images of {index['subject'].nunique()} classes, {self.what}; those of the test are "
-            f"not trained on, and {self.asked}.",
+            about=f"{len(index)} images of {index['subject'].nunique()} classes, {self.what}; the test images "
+            f"are not trained on; {self.asked}.",
             files={path.name: read_content(path)[1] for path in lists},
             settings=IMAGENET,
             details={"published": dict(zip(COUNTS, self.published, strict=False))},
@@ -80,9 +80,9 @@ class ClassSet(DataSet):
 
 @DATA_SETS.register
 class ClassFolders(ClassSet):
-    """Images of your own classes, a folder each: CLASS/…, or train/CLASS/… and test/CLASS/….
+    """Images of your own classes, one folder per class: CLASS/…, or train/CLASS/… and test/CLASS/….
 
-    Without the folders train and test, the first half of the classes by name is trained on, as of CUB-200 and Cars-196.
+    Without the folders train and test, the first half of the classes by name is trained on, as in CUB-200 and Cars-196.
     """
 
     kind: Literal["class_folders"] = "class_folders"
@@ -94,11 +94,11 @@ class ClassFolders(ClassSet):
         at = int(outer == {"train", "test"})  # of the class, in the path
         sides = outer >= {"train", "test"} or {name.lower() for name in outer} <= SIDES
         if outer and not at and (sides or len(outer) == 1):
-            said = f"images are in {', '.join(sorted(outer))}, which are no classes, or not only"
-            raise ValueError(f"{said}: give train/CLASS/… and test/CLASS/… alone, or CLASS/…")
+            said = f"the folders {', '.join(sorted(outer))} are not all classes, or there is only one"
+            raise ValueError(f"{said}: use only train/CLASS/… and test/CLASS/…, or only CLASS/…")
         found = {path: parts for path, parts in found.items() if len(parts) > at}
         if not found:
-            raise ValueError("there is no image in CLASS/…, or in train/CLASS/… and test/CLASS/…")
+            raise ValueError("there are no images in folders CLASS/…, or train/CLASS/… and test/CLASS/…")
         classes = sorted({parts[at] for parts in found.values()})
         half = {name: "train" if place < len(classes) // 2 else "test" for place, name in enumerate(classes)}
         for path, parts in found.items():
@@ -107,7 +107,7 @@ class ClassFolders(ClassSet):
 
 @DATA_SETS.register
 class CUB200(ClassSet):
-    """CUB-200-2011, birds (Wah et al. 2011): classes 1 to 100 are trained on, 101 to 200 are the test's."""
+    """CUB-200-2011, birds (Wah et al. 2011): classes 1 to 100 are for training, 101 to 200 for the test."""
 
     kind: Literal["cub200"] = "cub200"
     what = "CUB-200-2011 (Wah et al. 2011)"
@@ -123,9 +123,9 @@ class CUB200(ClassSet):
 
 @DATA_SETS.register
 class Cars196(ClassSet):
-    """Cars-196 (Krause et al. 2013): classes 1 to 98 are trained on, 99 to 196 are the test's.
+    """Cars-196 (Krause et al. 2013): classes 1 to 98 are for training, 99 to 196 for the test.
 
-    It is the download with `cars_annos.mat` and `car_ims/`.
+    The download must be the one with `cars_annos.mat` and `car_ims/`.
     """
 
     kind: Literal["cars196"] = "cars196"
@@ -146,7 +146,7 @@ class Cars196(ClassSet):
 
 @DATA_SETS.register
 class StanfordOnlineProducts(ClassSet):
-    """Stanford Online Products (Song et al. 2016), by its own lists."""
+    """Stanford Online Products (Song et al. 2016), with its own lists of training and test images."""
 
     kind: Literal["sop"] = "sop"
     what = "Stanford Online Products (Song et al. 2016)"
@@ -161,7 +161,7 @@ class StanfordOnlineProducts(ClassSet):
 
 @DATA_SETS.register
 class InShop(ClassSet):
-    """In-shop Clothes Retrieval of DeepFashion (Liu et al. 2016), by its own list of training, queries and gallery.
+    """In-shop Clothes Retrieval of DeepFashion (Liu et al. 2016), with its own list of training, query and gallery.
 
     The images are in img/ or Img/img/. In validation every training image is searched for among all others.
     """
@@ -170,7 +170,7 @@ class InShop(ClassSet):
     what = "In-shop Clothes Retrieval (Liu et al. 2016)"
     lists, within = ("list_eval_partition.txt",), "Eval"
     published = (3997, 25882, 3985, 26830, 14218, 12612)
-    asked = "its queries are searched for in its gallery"
+    asked = "the queries are searched for in the gallery"
 
     def images(self, root: Path, *lists: Path) -> Iterator[ClassImage]:
         parts = {"train": ("train", BOTH), "query": ("test", "query"), "gallery": ("test", "gallery")}

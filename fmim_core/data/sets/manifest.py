@@ -91,7 +91,7 @@ def manifest(
         if not findings.errors:
             index["split"] = _drawn_split(index, test_fraction, seed)
             test = index["subject"][index["split"] == "test"].drop_duplicates()
-            findings.note(f"subjects drawn for the test, as no column says ({test_fraction:.0%}, seed {seed})", test)
+            findings.note(f"subjects drawn for the test (no column split; {test_fraction:.0%}, seed {seed})", test)
     images = [image or None for image in known["image"]]
     if not metadata_only:
         _check_files(path.parent, images, table.places, findings)
@@ -128,22 +128,22 @@ def _index(path: Path, table: ReadTable, findings: Findings) -> pd.DataFrame:
     """Return the index with None for cells that cannot be used, of which an error tells."""
     roles = {role: role for role in ROLES}
     parsers: dict[str, tuple[CellParser, str, str | None]] = {  # what is told of mistakes, and what stands instead
-        "image": (lambda cell: _inside(path.parent, cell), f"images not inside {path.parent}", None),
+        "image": (lambda cell: _inside(path.parent, cell), f"images outside {path.parent}", None),
         "subject": (lambda cell: cell or None, "rows without a subject", None),
         "months": (
             months_of,
-            f"months that are not a number from 0 to {MAX_MONTHS} (12.5; not 12,5, nor a date), or blank",
+            f"months that are neither blank nor a number from 0 to {MAX_MONTHS} (12.5, not 12,5 or a date)",
             None,
         ),
-        "side": (one_of(SIDES), "sides other than L, R, left, right, blank", None),
+        "side": (one_of(SIDES), "sides other than L, R, left, right or blank", None),
         "split": (one_of(SPLITS), f"splits other than {', '.join(SPLITS)}", None),
-        "role": (one_of(roles), f"roles other than {', '.join(ROLES[1:])}, blank", None),
-        "sex": (one_of(SEXES), "sexes other than M, F, male, female, taken as unknown", ""),
-        "age": (age_of, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown", ""),
+        "role": (one_of(roles), f"roles other than {', '.join(ROLES[1:])} or blank", None),
+        "sex": (one_of(SEXES), "sexes other than M, F, male, female, set to unknown", ""),
+        "age": (age_of, f"ages that are not a number from 0 to {MAX_AGE}, set to unknown", ""),
         "view": (str, "", ""),
-        "disease": (one_of(ANSWERS), "diseases other than yes, no, true, false, 1, 0, taken as unknown", ""),
+        "disease": (one_of(ANSWERS), "diseases other than yes, no, true, false, 1, 0, set to unknown", ""),
         "grade": (one_spelling, "", ""),
-        "tkr": (one_of(ANSWERS), "tkr other than yes, no, true, false, 1, 0, taken as unknown", ""),
+        "tkr": (one_of(ANSWERS), "tkr other than yes, no, true, false, 1, 0, set to unknown", ""),
     }
     columns: dict[str, list[Any]] = {"split": ["train"] * len(table)}
     for name, (known, what, instead) in parsers.items():
@@ -152,7 +152,7 @@ def _index(path: Path, table: ReadTable, findings: Findings) -> pd.DataFrame:
         cells, missing = table.column(name), MISSING_NAMES if name == "subject" else MISSING
         blank = [cell.lower() in missing for cell in cells]
         values = [known("" if is_blank else cell) for cell, is_blank in zip(cells, blank, strict=True)]
-        findings.note(f"{name} taken as blank", table.where(blank, name))
+        findings.note(f"{name} cells read as blank", table.where(blank, name))
         wrong = table.where((value is None for value in values), name)
         (findings.error if instead is None else findings.warning)(what, wrong)
         columns[name] = [instead if value is None else value for value in values]
@@ -170,12 +170,12 @@ def _check_files(root: Path, images: Sequence[str | None], places: Sequence[str]
     missing = [image for image in images if image and not os.path.isfile(root / image)]
     other = {image: other_than_file(root / image) for image in missing if os.path.exists(root / image)}
     findings.error("missing image files", [shortened(image) for image in missing if image not in other])
-    findings.error("images that are no files", [f"{shortened(image)} ({kind})" for image, kind in other.items()])
+    findings.error("images that are not files", [f"{shortened(image)} ({kind})" for image, kind in other.items()])
     on_disk = cache(lambda folder: {caseless(path.name): path.name for path in folder.glob("*")})  # none if unreadable
     there = [(image, on_disk((root / image).parent).get(caseless(Path(image).name))) for image in missing]
-    otherwise = [f"{image} ({name!r} is there)" for image, name in there if name and name != Path(image).name]
-    findings.error("missing files whose names are written otherwise on disk", otherwise)
-    what = f"images that links lead out of {root}: copy the files into it, or put the table into a folder above them"
+    otherwise = [f"{image} (found {name!r})" for image, name in there if name and name != Path(image).name]
+    findings.error("missing files whose names are spelt differently on disk", otherwise)
+    what = f"images that are links to files outside {root}: copy the files into it, or move the table above them"
     real_folder, inside, led_out = cache(os.path.realpath), os.path.join(root, ""), []
     for place, image in zip(places, images, strict=True):
         if image:
@@ -195,11 +195,11 @@ def _check_subjects(subjects: Iterable[str], findings: Findings) -> None:
             groups[by(subject)].append(subject)
         return [" = ".join(repr(shortened(name)) for name in names) for names in groups.values() if len(names) > 1]
 
-    what = "subjects written in several ways, by number or letters the same: write each in one way"
+    what = "subjects written in several ways (as 7 and 007, or Ä in two encodings): write each in one way"
     findings.error(what, alike(one_spelling))
-    findings.warning("subjects that differ in case alone, taken as different people", alike(caseless))
+    findings.warning("subjects that differ only in upper and lower case, treated as different people", alike(caseless))
     called_na = sorted(repr(subject) for subject in subjects if caseless(subject) == "na")
-    findings.warning("subjects called NA, taken as one person of that name", called_na)
+    findings.warning("subjects called NA, treated as one person of that name", called_na)
 
 
 def _drawn_split(index: pd.DataFrame, fraction: float, seed: int) -> list[str]:
@@ -253,7 +253,7 @@ def read_settings(path: Path) -> tuple[ManifestSettings, dict[str, str]]:
     if not path.exists():
         return ManifestSettings(), {}
     if other := other_than_file(path):
-        raise ValueError(f"{path} cannot be read: it is {other}, where the settings of a table belong")
+        raise ValueError(f"{path} cannot be read: it must be a file with settings of the table, but it is {other}")
     try:
         content = path.read_bytes()
         settings = ManifestSettings.model_validate(tomllib.loads(content.decode("utf-8-sig")))
@@ -262,5 +262,5 @@ def read_settings(path: Path) -> tuple[ManifestSettings, dict[str, str]]:
     except ValidationError as error:
         raise ValueError(f"{path}: {in_words(error)}") from None
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not a TOML file, with lines such as mean = 0.5: {error}") from None
+        raise ValueError(f"{path} is not a TOML file (with lines such as mean = 0.5): {error}") from None
     return settings, {path.name: hashlib.sha256(content).hexdigest()}

@@ -55,7 +55,7 @@ PARTS: dict[str, dict[str, float]] = {
 
 @DATA_SETS.register
 class OAI(DataSet):
-    """The Osteoarthritis Initiative's knee radiographs: its own tables, and crops or films, in a folder and below."""
+    """Knee radiographs of the Osteoarthritis Initiative: its tables, and knee crops or films, anywhere in a folder."""
 
     kind: Literal["oai"] = "oai"
 
@@ -74,7 +74,7 @@ class OAI(DataSet):
         if metadata_only:
             images = [KneeImage("_".join(map(str, knee)), knee) for knee in sorted(metadata.grades)]
             if not images:
-                raise ValueError(f"{root} has no readings (kxr_sq_bu00, …), which without images tell what there is")
+                raise ValueError(f"{root} has no readings (kxr_sq_bu00, …) to list the knees without images")
         else:
             images, landmarks = knees_in_files(root, files, findings)
         images = _placed(images, metadata, findings)
@@ -146,19 +146,19 @@ def _compare(images: Sequence[KneeImage], metadata: Metadata, findings: Findings
     """Add what the tables know and the images lack, and the reverse."""
     months = sorted({image.knee[1] for image in images})
     if images and 0 not in months:
-        what = "no image of the baseline visit: OAI has the films of that visit in its screening download, folder 00m"
+        what = "no image of the baseline visit: its films are in the OAI's screening download, folder 00m"
         findings.error(what, [f"{len(images)} images of months {', '.join(map(str, months))}"])
     for what, there in (("clinical table (allclinical…)", metadata.clinical), ("readings (kxr_sq_bu…)", metadata.read)):
         findings.warning(
-            f"visits with images and no {what}", [f"month {month}" for month in months if month not in there]
+            f"visits with images but no {what}", [f"month {month}" for month in months if month not in there]
         )
     visits = {image.knee[:2]: image.name for image in images}
     findings.warning(
-        "knees without a row in the clinical table of their visit, used all the same",
+        "knees without a row in the clinical table of their visit, still used",
         [image.name for image in images if image.knee[1] in metadata.clinical and image.knee[:2] not in metadata.ages],
     )
     findings.note(
-        "visits without an age in their clinical table: baseline age + months/12",
+        "visits without an age in their clinical table: their age is baseline age + months/12",
         [named(visit) for visit in visits if metadata.ages.get(visit) is None and metadata.age(*visit)],
     )
     findings.note(
@@ -167,7 +167,7 @@ def _compare(images: Sequence[KneeImage], metadata: Metadata, findings: Findings
     twice = Counter(image.knee for image in images)
     findings.note("knees with more than one image at a visit", [named(knee) for knee, n in twice.items() if n > 1])
     findings.note(
-        "knees with a row in a clinical table and no image",
+        "knees with a row in a clinical table but no image",
         [named((*visit, side)) for visit in metadata.ages for side in "RL" if (*visit, side) not in twice],
     )
     strangers = {subject for subject, _ in metadata.ages} - metadata.sites.keys()
@@ -198,7 +198,7 @@ def differences_from_paper(index: pd.DataFrame, ageless: int) -> list[str]:
         sentences += _differences(split, index[index["split"] == split], paper)
     if ageless:
         what = (
-            "images of visits without an age in their clinical table are used here; the paper's authors leave such out"
+            "images of visits without an age in their clinical table are used here; the paper's authors leave them out"
         )
         sentences.append(f"{ageless:,} {what}")
     return sentences
@@ -215,5 +215,5 @@ def _differences(split: str, part: pd.DataFrame, paper: dict[str, float]) -> lis
         if here[what] != printed
     ]
     if men is not None and abs(100 - men - paper[MEN]) < abs(men - paper[MEN]):
-        sentences.append(f"{split} % men: what the paper prints is nearer the share of women here, {100 - men:.1f}")
+        sentences.append(f"{split} % men: the paper's number is closer to the share of women here, {100 - men:.1f}")
     return sentences

@@ -112,22 +112,20 @@ def _refuse_doubles(
     crops: list[KneeImage],
     films: list[KneeImage],
 ) -> None:
-    problems = [
-        f"the table of {what} {len(paths)} times: {', '.join(paths)}" for what, paths in tables.items() if paths[1:]
-    ]
+    problems = [f"{len(paths)} tables of {what}: {', '.join(paths)}" for what, paths in tables.items() if paths[1:]]
     if "readings" in tables and (other := [what for what in tables if what.startswith("readings ")]):
         problems.append(f"readings of two editions: {tables['readings'][0]}, {tables[other[0]][0]}")
     if films and landmarks[1:]:
-        problems.append(f"landmarks {len(landmarks)} times: {', '.join(landmarks)}")
+        problems.append(f"{len(landmarks)} files of landmarks: {', '.join(landmarks)}")
     if crops and films:
         problems.append(
             f"{len(crops)} knee crops ({crops[0].name}, …) and {len(films)} films of both knees ({films[0].name}, …)"
         )
     if problems:
-        raise ValueError("\n  ".join([f"{root} has what is to be there once: keep one of each", *problems]))
+        raise ValueError("\n  ".join([f"{root} has files that exclude each other: keep one of each", *problems]))
     if "enrollees" not in tables:
         raise ValueError(
-            f"{root} has no table called enrollees, which tells each participant's site, in it or below: one of "
+            f"{root} and its folders have no table called enrollees, which has each participant's site: add one of "
             f"{', '.join('enrollees' + suffix for suffix in TABLE_SUFFIXES)}"
         )
 
@@ -138,18 +136,18 @@ def knees_in_files(root: Path, files: Files, findings: Findings) -> tuple[list[K
     Raises:
         ValueError: no images, or films without landmarks that can be read.
     """
-    findings.warning("image files left out, whose path does not tell ID, visit and side", files.unread)
+    findings.warning("image files left out, because their path does not give ID, visit and side", files.unread)
     if not files.images:
         raise ValueError(
-            f"{root} has no knee images, in it or below. Give crops called <ID>_<months>_…_<L or R>.png, or films in "
-            "<months>m/<group>/<ID>/<date>/<exam>/ with their landmarks; --metadata-only does without"
+            f"{root} and its folders have no knee images. Add crops called <ID>_<months>_…_<L or R>.png, or films in "
+            "<months>m/<group>/<ID>/<date>/<exam>/ with their landmarks; --metadata-only needs no images"
         )
     if not files.films:
         return list(files.images), {}
     if files.landmarks is None:
         raise ValueError(
-            f"{root} has films of both knees ({files.images[0].name}, …) and no landmarks: give KNEEL's output "
-            "(preds_unpadded.npz), or landmarks.csv with the columns image, side, x, y and, where films do not state "
+            f"{root} has films of both knees ({files.images[0].name}, …) but no landmarks: add KNEEL's output "
+            "(preds_unpadded.npz), or landmarks.csv with the columns image, side, x, y and, if films do not state "
             "their pixel spacing, width"
         )
     windows, sha256 = knees_on_films(root, files.images, files.landmarks, findings)
@@ -169,7 +167,7 @@ def knees_in_files(root: Path, files: Files, findings: Findings) -> tuple[list[K
     )
     scaled = ("", ".dcm")  # a DICOM file may have any name, and may state its pixel spacing
     findings.error(
-        "films that are not DICOM need the width of a knee in pixels in the landmarks",
+        "films that are not DICOM: their landmarks must give the width of a knee in pixels",
         [
             f"{path}#{side}"
             for (path, side), window in windows.items()
@@ -203,8 +201,8 @@ def knees_on_films(
             wrong["ambiguous" if matches else "nowhere"][image] = None
         elif windows.setdefault((film := next(iter(matches)), side), window) != window:
             wrong["twice"][f"{film} {side}"] = None
-    findings.warning("landmarks of images that are not there", wrong["nowhere"])
-    findings.error("landmarks whose image may be several films: name it by its path", wrong["ambiguous"])
+    findings.warning("landmarks of images that do not exist", wrong["nowhere"])
+    findings.error("landmarks whose image fits several films: name it by its path", wrong["ambiguous"])
     findings.error("knees with more than one landmark", wrong["twice"])
     return windows, sha256
 
@@ -232,7 +230,7 @@ def _table(path: Path, findings: Findings) -> tuple[list[Landmark], str]:
             wrong.append(f"{place} {', '.join([image, *texts])}")
         else:
             found.append((image, side, Window(x, y, width)))
-    findings.warning("landmarks left out, which lack an image, a side R or L, or a number x, y, width", wrong)
+    findings.warning("landmarks left out, because they lack an image, a side R or L, or a number x, y or width", wrong)
     return found, table.sha256
 
 
@@ -244,9 +242,9 @@ def _kneel(path: Path) -> tuple[list[Landmark], str]:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             points, names = np.asarray(arrays["preds"], dtype=float), arrays["imgs"].astype(str).tolist()
     except Exception as error:  # a decoder fed damaged bytes raises nearly anything
-        raise ValueError(f"{path} is not KNEEL's output, with arrays called preds and imgs: {error}") from None
+        raise ValueError(f"{path} is not KNEEL's output (with arrays called preds and imgs): {error}") from None
     if points.shape != (len(names), 2, 16, 2):
-        raise ValueError(f"{path} holds preds of shape {points.shape}: KNEEL's output has ({len(names)}, 2, 16, 2)")
+        raise ValueError(f"{path} has preds of shape {points.shape}, but KNEEL's output has ({len(names)}, 2, 16, 2)")
     found = [
         (name, side, Window(float(x), float(y), None))
         for name, knees in zip(names, points[:, :, CENTRE_POINT], strict=True)

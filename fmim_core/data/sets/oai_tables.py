@@ -75,25 +75,25 @@ class Metadata:
         self.files: dict[str, str] = {}
         self.versions: dict[str, str] = {}
         enrolled = self._read(tables["enrollees"], ("v00site",), ("p02sex", "v00age"))
-        what = "sites other than A to E, taken as unknown"
+        what = "sites other than A to E, set to unknown"
         sites = [(row.subject, found := self._cell(row, "v00site", _site, what), found) for row in enrolled]
-        what = "sexes other than 1 (male) and 2 (female), taken as unknown"
+        what = "sexes other than 1 (male) and 2 (female), set to unknown"
         sexes = [(row.subject, found := self._cell(row, "p02sex", _sex, what), found) for row in enrolled]
         at_baseline = [(row.subject, self._age(row, "v00age")) for row in enrolled]
-        what = "visits with two ages: the first in file order is taken"
+        what = "visits with two ages: the first in file order is used"
         self.ages: dict[Visit, float | None] = self._first_known(self._all_ages(), what, unknown=None)
         at_baseline += [(subject, age) for (subject, months), age in self.ages.items() if months == 0]
         self._baseline_ages = {subject: age for subject, age in at_baseline if age is not None}
         # A grade is a knee's first known one, whichever reading project it is of. The paper's authors take the first
         # row too, even where its grade is blank and another project's is not.
-        what = "knees that readings grade differently: the first in file order is taken"
+        what = "knees with several grades: the first in file order is used"
         self.grades: dict[Knee, str] = self._first_known(self._all_grades(), what)
         # The site decides between training and test, so that no rule may choose one.
         what = "participants enrolled at more than one site"
         self.sites: dict[str, str] = self._first_known(sites, what, severity="error")
-        what = "participants of two sexes: the first in file order is taken"
+        what = "participants of two sexes: the first in file order is used"
         self.sexes: dict[str, str] = self._first_known(sexes, what)
-        what = "knees replaced at two times: the first in file order is taken"
+        what = "knees replaced at two times: the first in file order is used"
         self._replaced: dict[tuple[str, str], float | None] = self._first_known(self._outcomes(), what, unknown=None)
         self.clinical = {months for visit, months in VISITS.items() if f"clinical {visit}" in tables}
         self.read = {months for visit, months in VISITS.items() if {"readings", f"readings {visit}"} & tables.keys()}
@@ -127,7 +127,7 @@ class Metadata:
         def years(text: str) -> float | None:
             return value if (value := number(text)) is not None and 0 <= value <= MAX_AGE else None
 
-        return self._cell(row, column, years, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown", None)
+        return self._cell(row, column, years, f"ages that are not a number from 0 to {MAX_AGE}, set to unknown", None)
 
     def _all_grades(self) -> Iterator[tuple[Knee, str, str]]:
         readings = [
@@ -144,7 +144,7 @@ class Metadata:
             side = self._key(
                 row, "side", _coded(SIDE_CODES), "readings of a side other than 1 (right) and 2 (left), left out"
             )
-            grade = self._cell(row, column, _coded(GRADE_CODES), "grades other than 0 to 4, taken as unknown")
+            grade = self._cell(row, column, _coded(GRADE_CODES), "grades other than 0 to 4, set to unknown")
             if side and months is not None:
                 project = row.cells.get("readprj", "")
                 yield (row.subject, months, side), grade, f"{grade} (project {project})" if project else grade
@@ -163,7 +163,7 @@ class Metadata:
                     yield (row.subject, side), last, f"{last}"
 
     def _last_visit(self, row: TableRow, knee: str) -> float | None:
-        what = "outcomes that are not a code, taken as missing"
+        what = "outcomes that are not a code, set to missing"
         if self._cell(row, f"{knee}blrp", number, what) == YES:
             return BEFORE_BASELINE
         if self._cell(row, f"{knee}rpcf", number, what) == FAILED:
@@ -171,7 +171,7 @@ class Metadata:
         if (last := self._cell(row, f"{knee}vspr", _number_of_visit, what, None)) is not None:
             return last
         if not MISSING_CODE.fullmatch(date := row.cells.get(f"{knee}date", "")):
-            what = "replaced knees whose last visit before (V99E.KVSPR) is not told, taken as unknown"
+            what = "replaced knees without their last visit before it (V99E.KVSPR), set to unknown"
             self._notice(what, row.place, date)
             return None
         return NEVER if {f"{knee}vspr", f"{knee}date"} & row.cells.keys() else None
@@ -186,7 +186,7 @@ class Metadata:
             if found := ID.fullmatch(cells["id"]):
                 rows.append(TableRow(f"{path} {place}", found[1], cells))
             elif n == 0 and not any(of.fullmatch(text) for text in cells.values() for of in (MISSING_CODE, CODE, SITE)):
-                self._noticed["note", "second lines taken as their table's dictionary"].append(f"{path} {place}")
+                self._noticed["note", "second lines that describe the columns, skipped"].append(f"{path} {place}")
             else:
                 self._notice("rows without an ID of digits, left out", f"{path} {place}", cells["id"])
         if told := sorted({row.cells["version"] for row in rows if row.cells.get("version")}):

@@ -13,9 +13,9 @@ from fmim_core.data.tables.findings import Findings, shortened
 CellParser = Callable[[str], "str | float | None"]
 
 MISSING = frozenset(("na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "unknown", ".", "-", "?"))
-"""Words of programs and people for what they do not know, in lower case: such a cell is blank."""
+"""Words for a missing value, in lower case: such a cell counts as blank."""
 MISSING_NAMES = MISSING - {"na"} | {"-9", "-99", "-999", "-9999"}
-"""The same for a person's name: NA may be initials, and numbers that stand for a missing value are none."""
+"""The same for a subject: NA may be initials, and no number stands for a missing one."""
 SPLITS = {"train": "train", "train_val": "train", "dev": "train", "development": "train", "test": "test"}
 SIDES = {"": "", "l": "L", "left": "L", "r": "R", "right": "R"}
 SEXES = {"": "", "m": "M", "male": "M", "f": "F", "female": "F"}
@@ -103,20 +103,20 @@ def check_identifiers(names: Sequence[str], images: Sequence[str], places: Seque
         return [f"{place} {shortened(name)!r}" for place, name in rows if name in odd]
 
     again = "export the table again with that column as text"
-    what = f"subjects in exponent form, which has lost digits, so that people may have become one: {again}"
+    what = f"subjects in exponent form, which loses digits and may merge people: {again}"
     findings.error(what, where(_EXPONENT.fullmatch))
-    what = f"subjects that are dates, as a spreadsheet makes of 3-5 or Mar5: if so, {again}"
+    what = f"subjects that are dates; if a spreadsheet made them from 3-5 or Mar5, {again}"
     findings.warning(what, where(_DATE.fullmatch))
-    what = "subjects in decimal form, as programs make of whole numbers: other tables and file names have none"
+    what = "subjects in decimal form, as 7.0 for 7: other tables and file names may have the whole number"
     findings.warning(what, where(_DECIMAL.fullmatch))
     numbers = {name for name in distinct if _WHOLE.fullmatch(name)}
     if all(_ROUNDED.fullmatch(name) for name in numbers if len(name) > 15):
-        what = f"subjects of more than 15 digits, all zeros after these, as a spreadsheet rounds: if so, {again}"
+        what = f"subjects of more than 15 digits that end in zeros; if a spreadsheet rounded them, {again}"
         findings.warning(what, where(lambda name: len(name) > 15 and name in numbers))
     width = max((len(name) for name in numbers if name.startswith("0") and name != "0"), default=0)
-    what = f"subjects shorter than others that begin with zeros, which these may have lost: if so, {again}"
+    what = f"subjects shorter than others that begin with zeros; if they lost their leading zeros, {again}"
     findings.warning(what, where(lambda name: name in numbers and name[0] != "0" and len(name) < width))
-    what = f"subjects whose images have numbers that differ in leading zeros, perhaps of several people: {again}"
+    what = f"subjects whose images differ in leading zeros and may be of several people: {again}"
     findings.warning(what, _padded_otherwise(names, images, numbers))
 
 

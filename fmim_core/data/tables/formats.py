@@ -60,7 +60,7 @@ def _bounded(path: Path, file: BinaryIO | gzip.GzipFile) -> bytes:
 def check_bytes(path: Path, count: int) -> None:
     """Raise a `ValueError` for a table of more than `MAX_BYTES` bytes, unpacked."""
     if count > MAX_BYTES:
-        raise ValueError(f"{path} holds more than {MAX_BYTES} bytes, the limit of a table: split it")
+        raise ValueError(f"{path} has more than {MAX_BYTES} bytes, the limit for a table: split it")
 
 
 def as_text(path: Path, content: bytes, fallback: str | None = None) -> str:
@@ -84,8 +84,8 @@ def as_text(path: Path, content: bytes, fallback: str | None = None) -> str:
         text = content.decode(fallback, errors="replace")
     if "\0" in text:
         line = 1 + text.partition("\0")[0].count("\n")
-        what = f"a NUL character (line {line}), as damaged files have, and UTF-16 without its mark"
-        raise ValueError(f"{path} has {what}: save it as CSV UTF-8")
+        what = f"a NUL character (line {line}): it is damaged, or UTF-16 without a byte-order mark"
+        raise ValueError(f"{path} has {what}; save it as CSV UTF-8")
     return text
 
 
@@ -118,7 +118,7 @@ def open_csv(path: Path, text: str, wanted: Sequence[str]) -> tuple[list[str], R
             else:
                 odd.append(f"{place} has {len(row)}")
         findings = Findings()
-        findings.error(f"rows without the {len(header)} cells of the header", odd)
+        findings.error(f"rows that do not have {len(header)} cells like the header", odd)
         findings.refuse_errors(path)
         return rows
 
@@ -164,7 +164,7 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
     except Exception as error:  # a reader fed damaged bytes raises nearly anything
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
     if file.metadata.num_rows > MAX_ROWS:  # equal rows take no place in a file
-        raise ValueError(f"{path} has more than {MAX_ROWS} rows, the limit of a Parquet table: split it")
+        raise ValueError(f"{path} has more than {MAX_ROWS} rows, the limit for a Parquet table: split it")
 
     def column(number: int) -> list[str]:
         try:
@@ -196,7 +196,7 @@ def _parquet_cell(value: Any) -> str:
         raise ValueError(f"a cell holds {shortened(repr(value))}, not a text or a number")
     if isinstance(value, float) and math.isfinite(value):
         if abs(value) >= MAX_EXACT_INTEGER:
-            raise ValueError(f"a cell holds {value:g}, which floating-point numbers cannot tell from its neighbours")
+            raise ValueError(f"a cell holds {value:g}, too large for an exact float: save the column as text")
         if value == int(value):  # whole numbers of a column with gaps come as 7.0
             return str(int(value))
     return str(value)
@@ -216,7 +216,7 @@ def open_sas(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
     read: Any = pyreadstat.read_xport if xport else pyreadstat.read_sas7bdat
     try:
         if xport and len(content) % 80:  # a card; blanks fill up the last one
-            raise ValueError("it is cut off: not a multiple of 80 bytes")
+            raise ValueError("it is cut off: its size is not a multiple of 80 bytes")
         options = {"encoding": "latin1", "disable_datetime_conversion": True}
         frame, _ = read(io.BytesIO(content), **options)
     except Exception as error:  # a decoder fed damaged bytes raises nearly anything

@@ -86,14 +86,14 @@ def read_table(
     names = [same.get(name, name) for name in lower(header)]
     if missing := [name for name in required if name not in names and instead.get(name) not in names]:
         known = f"; optional: {list(optional)}" if optional else ""
-        known += "".join(f"; {instead[name]!r} can stand for {name!r}" for name in missing if name in instead)
+        known += "".join(f"; {instead[name]!r} can replace {name!r}" for name in missing if name in instead)
         raise ValueError(f"{path} lacks the columns {missing}; found: {[shortened(n) for n in names[:30]]}{known}")
     used = [name for name in (*required, *optional) if name in names]
     if twice := [name for name in used if names.count(name) > 1]:
         raise ValueError(f"{path} has the columns {twice} more than once: keep one of each")
     rows = take([names.index(name) for name in used])
     if not rows:
-        raise ValueError(f"{path} has a header and no rows")
+        raise ValueError(f"{path} has a header but no rows")
     cells = pd.DataFrame([[cell.strip() for cell in row] for _, row in rows], columns=used, dtype=object)
     _check_cells(path, used, rows)
     unused = tuple(shortened(name) for name in names if name and name not in used)

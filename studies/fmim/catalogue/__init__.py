@@ -1,6 +1,6 @@
-"""The studies there are: each file in this folder declares one as `STUDY`, and is found by being there.
+"""All studies: each file in this folder declares one as `STUDY`, and is found because it is there.
 
-Those of an installed package are found by its entry points of the group `fmim.studies`; a file of one's own is named
+Those of an installed package are found by its entry points of the group `fmim.studies`; your own file is given
 by its path.
 """
 
@@ -31,7 +31,7 @@ def find(name: str) -> Study:
         study = read_study_file(Path(name))
         if study.name in names():
             raise ValueError(
-                f"{name}: the study is called {study.name!r}, as one of `fmim list` is: choose another name"
+                f"{name}: the study's name {study.name!r} is taken by a study of `fmim list`: choose another name"
             )
         return study
     if name in _modules():  # looked for first: finding entry points reads every installed package
@@ -41,7 +41,7 @@ def find(name: str) -> Study:
     if entry := _installed().get(name):
         loaded = entry.load()
         if not isinstance(loaded, Study) or loaded.name != name:
-            raise ValueError(f"the entry point {name} = {entry.value} must be a study of that name; it is {loaded!r}")
+            raise ValueError(f"the entry point {name} = {entry.value} must be a study of that name, but is {loaded!r}")
         return loaded
     known = names()
     raise ValueError(

@@ -13,7 +13,7 @@ from fmim_spaces.domain import Assignment
 from fmim_spaces.spaces import TRIPLET_AUTOMARGIN, TRIPLET_GRID
 
 REDUCED = (("batches.subjects_per_batch", 8), ("batches.per_epoch", 10), ("augmentation.crop", 32), ("epochs", 2))
-ABOUT = "a reduced form for a CPU, 20 steps per training at 32 px: shows that everything runs, not who wins"
+ABOUT = "a small version for a CPU, 20 steps per training at 32 px: shows that everything runs, not who wins"
 SHORT = {"name": "quick", "about": ABOUT, "settings": (*REDUCED, ("learning_rate", 5e-4)), "variations": ()}
 QUICK = SMOKE.model_copy(update=SHORT)
 
@@ -35,7 +35,7 @@ def backbones_study(name: str, backbones: Sequence[Backbone]) -> Study:
     return Study(
         name=name,
         title=f"AutoMargin versus grid search on {len(backbones)} backbones, triplet loss",
-        question="Does AutoMargin keep up with a grid search whatever the architecture?",
+        question="Is AutoMargin as good as a grid search on every backbone?",
         presets=(SMOKE, QUICK, FULL, PAPER),
         comparisons=tuple((f"{short}_automargin", f"{short}_grid") for short, *_ in backbones),
         arms=tuple(arm for backbone in backbones for arm in _arms(*backbone)),

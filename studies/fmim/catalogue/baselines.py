@@ -22,7 +22,7 @@ def _arm(name: str, origin: str, loss: str, *margins: Assignment, group: str = "
 STUDY = Study(
     name="baselines",
     title="Seven losses by years after baseline",
-    question="How well does each loss find a person again, and how does that fall with the years in between?",
+    question="How well does each loss find a person again, and how much worse after more years?",
     search=False,
     comparisons=tuple(
         ("adatriplet", other) for other in ("softtriple", "arcface", "sct", "wat", "contrastive", "triplet")

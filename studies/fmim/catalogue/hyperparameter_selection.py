@@ -18,7 +18,7 @@ def _arm(name: str, kind: str, search: str, space: Space, *margins: Assignment, 
 STUDY = Study(
     name="hyperparameter_selection",
     title="Hyperparameters selected by validation",
-    question="Which of the paper's listed values does validation select for each method, and how much is at stake?",
+    question="Which of the paper's values does validation select for each method, and how much does the choice matter?",
     arms=(
         _arm("sct_grid", "sct", "Grid search", spaces.SCT_GRID),
         _arm("arcface_grid", "arcface", "Grid search", spaces.ARCFACE_GRID),

@@ -10,7 +10,7 @@ AUTOMARGIN = (("margins.kind", "automargin"), ("margins.k_delta", 2), ("margins.
 STUDY = Study(
     name="lambda_sweep",
     title="The weight λ of AdaTriplet's negative-pair term",
-    question="Which λ serves AdaTriplet with AutoMargin best, above all for images many years apart?",
+    question="Which λ is best for AdaTriplet with AutoMargin, especially for images many years apart?",
     baseline="lambda_0",
     arms=tuple(
         Arm(

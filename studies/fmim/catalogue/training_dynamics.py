@@ -18,7 +18,7 @@ def _arm(loss: str, margins: str, search: str, **values: float) -> Arm:
 STUDY = Study(
     name="training_dynamics",
     title="Margins, loss and similarities during training",
-    question="How do ε(t), β(t), the loss and the distributions of Δ and φ_an develop, with AutoMargin and without?",
+    question="How do ε(t), β(t), the loss and the distributions of Δ and φ_an develop with and without AutoMargin?",
     search=False,
     surfaces=(
         Surface(label="Triplet", settings=(("loss.kind", "triplet"),), epsilon=0.25),

@@ -25,7 +25,7 @@ COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 def show_data_sets(console: TextConsole) -> None:
     """Show the names there are, each with the first line of what it says of itself."""
-    rows = [(PHANTOM, "Synthetic knees drawn by a program: needs no download.")]
+    rows = [(PHANTOM, "Synthetic knees drawn by a program; needs no download.")]
     rows += [(kind, DATA_SETS.find(kind).about()) for kind in DATA_SETS.kinds()]
     rows.append(("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months or role."))
     console.show(TextTable(("data set", "what"), rows))
@@ -59,7 +59,7 @@ def show_description(listing: Listing, console: TextConsole) -> None:
     for name, sha256 in about.files.items():
         console.say(f"{name}: SHA-256 {sha256}")
     for name, value in about.settings.items():
-        console.say(f"{name} = {value}, unless a preset or an arm says otherwise")
+        console.say(f"{name} = {value}, unless a preset or an arm sets it")
     if about.channels != 1:
         console.say(f"images are read {about.colours}")
     interval = INTERVALS[about.interval]
@@ -113,7 +113,7 @@ def _by_time(splits: dict[str, Counts], protocol: Protocol, interval: Interval) 
     rows = {protocol.gallery: [counts.gallery for counts in every]}
     rows |= {f"queries: {unit} {time}": [counts.queries.get(time, 0) for counts in every] for time in _times(splits)}
     if any(undated := [counts.queries_undated for counts in every]):
-        rows["queries of unknown months" if _times(splits) else "queries"] = undated
+        rows["queries: months unknown" if _times(splits) else "queries"] = undated
     rows["queries without a match"] = [counts.queries_without_match for counts in every]
     rows[protocol.neither] = [counts.not_evaluated for counts in every]
     shown = [(name, *(f"{value:,}" for value in values)) for name, values in rows.items()]
@@ -132,16 +132,16 @@ def show_findings(findings: Findings, console: TextConsole) -> None:
         for example in examples:
             console.say(example)
     if any(len(finding.places) > MAX_SHOWN for finding in found):
-        console.say(f"{MAX_SHOWN} places of each are shown: `fmim data check --csv FILE` writes all")
+        console.say(f"only {MAX_SHOWN} places of each are shown: `fmim data check --csv FILE` writes all")
     counts = {severity: sum(len(f.places) for f in found if f.severity == severity) for severity in COLORS}
     said = ", ".join(f"{severity}s: {count:,}" for severity, count in counts.items() if count)
-    console.say(said or "nothing was found wrong")
+    console.say(said or "no problems found")
 
 
 def show_bank(bank: Bank, made: bool, seconds: float, console: TextConsole) -> None:
     """Show where a bank is and what is in it."""
     sides = ", ".join(f"{bank.summary[side]['images']:,} {side}" for side in ("development", "test"))
-    said = f"made in {seconds:.1f} s ({bank.count / seconds:.0f} images/s)" if made else "was there already"
+    said = f"made in {seconds:.1f} s ({bank.count / seconds:.0f} images/s)" if made else "already made"
     console.say(
         f"bank: {bank.path}\n{bank.count:,} images of {bank.size} × {bank.size} pixels, {bank.description.colours} "
         f"({bank.images.nbytes / 1e6:.1f} MB): {sides}\nfingerprint {bank.fingerprint}\n{said}"
@@ -149,7 +149,7 @@ def show_bank(bank: Bank, made: bool, seconds: float, console: TextConsole) -> N
     for warning in bank.warnings[:MAX_SHOWN]:
         console.say(warning, lead="warning:", style="yellow")
     if len(bank.warnings) > MAX_SHOWN:
-        console.say(f"and {len(bank.warnings) - MAX_SHOWN} more: `fmim data check` names all")
+        console.say(f"and {len(bank.warnings) - MAX_SHOWN} more: `fmim data check` lists all")
 
 
 def show_manifest(listing: Listing, out: Path, count: int, console: TextConsole) -> None:
@@ -157,12 +157,10 @@ def show_manifest(listing: Listing, out: Path, count: int, console: TextConsole)
     description = listing.description
     console.say(f"{out}: {count:,} of {len(listing.index):,} images")
     if count < len(listing.index):
-        console.say(f"the others are not there or cannot be used: `fmim data check {description.name}` lists them")
+        console.say(f"the others are missing or cannot be used: `fmim data check {description.name}` lists them")
     if description.settings:
         settings = ", ".join(f"{name} = {value}" for name, value in description.settings.items())
-        console.say(
-            f"{settings}: {description.name} sets this, the manifest does not, unless a {out.stem}.toml beside it does"
-        )
+        console.say(f"{description.name} sets {settings}; the manifest does not, unless {out.stem}.toml beside it does")
 
 
 def check_files(listing: Listing, console: TextConsole) -> None:
@@ -176,7 +174,7 @@ def check_files(listing: Listing, console: TextConsole) -> None:
 def refuse_existing(option: str, path: Path | None) -> None:
     """Raise a `ValueError` where there is something at the path already: nothing of the user's is overwritten."""
     if path is not None and path.exists():
-        raise ValueError(f"{option} {path} is there already, and nothing is overwritten: give another name or move it")
+        raise ValueError(f"{option} {path} exists and is not overwritten: give another name or move it")
 
 
 def write_findings(findings: Findings, path: Path) -> None:

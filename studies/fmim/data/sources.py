@@ -32,7 +32,7 @@ def check_data(data: str, root: Path | None) -> None:
     """
     kinds = DATA_SETS.kinds()
     if data in kinds and (root is None or not root.is_dir()):
-        given = "none is given" if root is None else f"{root} is no folder"
+        given = "none is given" if root is None else f"{root} is not a folder"
         raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
     path, known = (root or Path()) / data, (PHANTOM, *kinds)
     if data in known or os.path.isfile(path):
@@ -41,7 +41,7 @@ def check_data(data: str, root: Path | None) -> None:
         what = "a folder" if path.is_dir() else "a pipe or a device, which cannot be read twice"
         raise ValueError(
             f"--data {path} is {what}: give the path of a manifest (a CSV file), or one of {', '.join(known)}, "
-            "those in files with the folder as --data-root"
+            "those in files with their folder as --data-root"
         )
     if path.suffix or len(path.parts) > 1:
         raise ValueError(f"no such file: {path}{did_you_mean_path(path)}")

@@ -25,11 +25,11 @@ class Arm(Config):
         settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet"), or nested, e.g.
             {"loss": {"kind": "triplet"}}. Without a loss the arm is trained by the study's own trainer, whose settings
             are e.g. ("trainer.lr", 0.1).
-        search: how its values are set, in words, e.g. "Grid search"; nothing where there is nothing to say.
-        group: what it shares with the arms it stands beside, in words; the name of its loss if nothing else is said.
-            Group and search together are the arm's label, for display alone: nothing is decided by them.
+        search: how its values are set, in words, e.g. "Grid search"; may be left out.
+        group: what it shares with related arms, in words; by default the name of its loss.
+            Group and search together are the arm's label, which is only for display.
         space: the fields its search varies.
-        searcher: how they are searched; every configuration of the space if nothing else is said.
+        searcher: how they are searched; by default every configuration of the space.
         selected_from: the arm of another study whose winner can replace the values given here (`--selected`).
     """
 
@@ -101,7 +101,7 @@ class Arm(Config):
         if winner is None or set(names) - set(winner):
             raise ValueError(
                 f"arm {self.name!r} takes {', '.join(names)} from the winner of {self.selected_from!r}, but the "
-                f"selection holds {dict(winner) if winner else 'no winner'} for it; it has {', '.join(selection.arms)}"
+                f"selection has {dict(winner) if winner else 'no winner'} for it; it has {', '.join(selection.arms)}"
             )
         choices = tuple(
             Choice(path=each.path, called=each.called, values=(winner[each.name],)) for each in self.space.parameters
@@ -110,12 +110,12 @@ class Arm(Config):
 
     @property
     def loss_kind(self) -> str:
-        """Its loss, as configurations name it; or its trainer of one's own; blank where it names neither."""
+        """Its loss, as configurations name it; or the study's own trainer; blank where it names neither."""
         return self.trainer or str(dict(self.settings).get("loss.kind", ""))
 
     @property
     def trainer(self) -> str:
-        """Its trainer of one's own, as configurations name it; blank where it is ours."""
+        """The study's own trainer, as configurations name it; blank where this package trains it."""
         return str(dict(self.settings).get("trainer.kind", ""))
 
     def has(self, path: str) -> bool:

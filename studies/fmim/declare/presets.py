@@ -1,4 +1,4 @@
-"""The sizes that every study comes in."""
+"""The presets: sizes of a study, from a smoke test to the paper's."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Settings = Annotated[tuple[Assignment, ...], BeforeValidator(_dotted)]
 
 
 class Variation(Config):
-    """A setting of a training that is multiplied by a factor, to see if the answer of a comparison depends on it.
+    """A training setting that is multiplied by a factor, to see if the result of a comparison depends on it.
 
-    With the setting `seed` nothing is changed but the seed: how much of the winner's score was luck?
+    With the setting `seed` only the seed changes: how much of the winner's score was luck?
     """
 
     setting: str
@@ -66,18 +66,18 @@ class Preset(Config):
     Args:
         settings: training fields, dotted.
         image_size: side of the bank's images, px.
-        phantom: the embedded cohort, used where no other data set is named.
+        phantom: the built-in cohort, used unless another data set is given.
         folds: of the search stage.
-        replicates: fresh seeds of the selected configuration of each arm that the study compares with another.
-        other_replicates: those of the arms that no comparison names; as many if nothing else is said.
-        test_protocol: what each of these seeds trains and tests: one model `retrained` on all development subjects, or
+        replicates: fresh seeds of each compared arm, trained at its selected configuration.
+        other_replicates: fresh seeds of arms that no comparison names; by default the same number.
+        test_protocol: each of these seeds trains and tests either one model `retrained` on all development subjects, or
             a `fold_ensemble`, as the paper's authors do: a model for each fold, whose distances are averaged.
-        variations: settings, or the seed, that are changed, one at a time, of the selected configuration of each
-            compared arm, which is trained on the folds again: an answer that changes with one is not about methods.
+        variations: changes, one at a time, to a setting or the seed of the selected configuration of each
+            compared arm, which is trained on the folds again: a result that changes with one is not about methods.
         equivalence_margin: two arms are on par if their test metrics differ by less than this; fixed before the run, so
             that nobody chooses it to suit a result.
         answers: whether the training is long enough for its numbers to say anything about methods.
-        changed: what a run gave instead of the preset's own values (`--set`), for reports; they stand above as well.
+        changed: values that a run set with `--set`, for reports; the fields above have them, too.
     """
 
     name: Name
@@ -111,7 +111,7 @@ VARIATIONS = (
 
 SMOKE = Preset(
     name="smoke",
-    about="does it run: a minute on 2 cores, numbers without meaning",
+    about="a test that everything runs: a minute on 2 cores; its numbers mean nothing",
     settings=(*SMALL_NET, ("batches.subjects_per_batch", 8), ("augmentation.crop", 32), ("epochs", 2)),
     image_size=35,
     phantom=PhantomConfig(train_subjects=24, test_subjects=12, acquisition=3),
@@ -174,7 +174,7 @@ PAPER = Preset(
 """The preset `paper`."""
 
 PRESETS = (SMOKE, QUICK, FULL, PAPER)
-"""Those that a study has unless it declares its own."""
+"""The presets of a study that declares none itself."""
 
 
 def find_preset(name: str, presets: Sequence[Preset] = PRESETS, where: str = "there are") -> Preset:

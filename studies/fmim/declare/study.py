@@ -49,23 +49,23 @@ class Surface(Config):
 
 
 EPOCH_METRICS = ("mAP",)
-"""Of validation, what is known during a training; the others are evaluated at its end."""
+"""Validation metrics that are known during a training; the others are evaluated at its end."""
 
 
 class Study(Config):
     """A question with its arms, presets and the metric that selects.
 
     Args:
-        search: whether configurations are trained on folds and one of them selected. Without a search every arm
-            has one configuration, given beforehand; N_s is 1 then, as the paper counts its quartile baselines.
+        search: whether configurations are trained on folds and one of them selected. Without a search, every arm
+            has one given configuration, and N_s is 1, as the paper counts its quartile baselines.
         equivalence_margin: instead of the preset's, if given.
         baseline: the arm that every other one is compared with. comparisons: or else the pairs of arms (a, b) that are
             compared, as a − b. Neither: no comparisons.
-        claims: further pairs that are compared, which the question is not about. They are a family of their own for
-            Holm's correction, so that they take no power from the question, and no arm is varied for them.
+        claims: further compared pairs, beside the study's question. They are a separate family for
+            Holm's correction, so that they cost the question no power, and no arm is varied for them.
         surfaces: losses whose surfaces the report draws; they are computed at the start, into surfaces.json.
-        trainer: a class of one's own with `fit` and `embed`, which trains every arm that names no loss.
-        code: of a study that is declared in a file of its own, what it was when it was read.
+        trainer: your own class with `fit` and `embed`, which trains every arm that names no loss.
+        code: the text of the file that declares the study, if it is not of the catalogue.
     """
 
     name: Name
@@ -110,18 +110,18 @@ class Study(Config):
                 raise ValueError(f"study {self.name!r}: {', '.join(repeated)} named more than once")
         if without := [arm.name for arm in self.arms if not arm.loss_kind]:
             raise ValueError(
-                f"arm {without[0]!r}: its settings name no loss; add one, e.g. ('loss.kind', 'triplet'), or give the "
+                f"arm {without[0]!r} has no loss: add one to its settings, e.g. ('loss.kind', 'triplet'), or give the "
                 "study a trainer"
             )
         if self.trainer is not None and not any(arm.trainer for arm in self.arms):
-            raise ValueError(f"study {self.name!r}: its trainer trains no arm, since each names a loss: leave one out")
+            raise ValueError(f"study {self.name!r} has a trainer, but each arm has a loss: leave one out")
         open_arms = [arm.name for arm in self.arms if arm.listed is None or arm.budget > 1]
         if not self.search and open_arms:
-            raise ValueError(f"study {self.name!r} has no search, but {', '.join(open_arms)} leave a choice")
+            raise ValueError(f"study {self.name!r} searches nothing, but {', '.join(open_arms)} have a choice")
         stopping = [arm.name for arm in self.arms if arm.searcher.stopping_rule is not None]
         if stopping and self.metric not in EPOCH_METRICS:
             raise ValueError(
-                f"{', '.join(stopping)} stop trials by validation {' or '.join(EPOCH_METRICS)}: they cannot select by "
+                f"{', '.join(stopping)} stop trials by validation {' or '.join(EPOCH_METRICS)}, so cannot select by "
                 f"{self.metric}"
             )
         return self
@@ -140,7 +140,7 @@ class Study(Config):
             if a == b:
                 raise ValueError(f"study {self.name!r} compares {a} with itself: name two arms")
             if {a, b} in map(set, pairs[:number]):
-                raise ValueError(f"study {self.name!r} compares {a} and {b} more than once: name each pair once")
+                raise ValueError(f"study {self.name!r} compares {a} and {b} more than once: list each pair once")
         return self
 
     @property
@@ -170,7 +170,7 @@ class Study(Config):
             ValueError: an arm takes nothing from another study, or finds no winner there.
         """
         if not all(arm.selected_from for arm in self.arms):
-            raise ValueError(f"study {self.name!r} does not take its configurations from another: leave out --selected")
+            raise ValueError(f"study {self.name!r} takes no configurations from another study: leave out --selected")
         return self.model_copy(update={"arms": tuple(arm.with_winner(selection) for arm in self.arms)})
 
     def corners(self) -> Iterator[tuple[Arm, Configuration]]:
@@ -179,7 +179,7 @@ class Study(Config):
 
 
 OF_PRESET = ("folds", "image_size", "phantom", "test_protocol")
-"""What is the preset's own; every other name is a field of the training."""
+"""The fields of the preset itself; every other name is a field of the training."""
 
 
 def read_changes(given: Iterable[str]) -> tuple[Assignment, ...]:
@@ -219,7 +219,7 @@ def with_changes(preset: Preset, changes: Sequence[Assignment]) -> Preset:
 
 
 def check_changes(study: Study, changes: Sequence[Assignment]) -> None:
-    """Check that no change is of what an arm sets or searches: that makes the arm, and is what a study compares.
+    """Check that no change is of a field that an arm sets or searches: such fields define the arm.
 
     Raises:
         ValueError: one is; the message names the arm.
@@ -230,7 +230,7 @@ def check_changes(study: Study, changes: Sequence[Assignment]) -> None:
 
             hint = did_you_mean(path.partition(".")[0], SHARED)
             raise ValueError(
-                f"--set {path}={value} has no effect: the study has no trainer, or its own decides that{hint}"
+                f"--set {path}={value} has no effect: the study has no trainer, or its own trainer sets it{hint}"
             )
         for arm in study.arms:
             taken = {name for name, _ in arm.settings} | {parameter.path for parameter in arm.space.parameters}

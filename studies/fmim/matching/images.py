@@ -57,7 +57,7 @@ class GivenImages:
 
     def __post_init__(self) -> None:
         if self.about.empty:
-            raise ValueError(f"there is no image in {self.origin or 'an empty list'}")
+            raise ValueError(f"there are no images in {self.origin or 'an empty list'}")
 
     def __len__(self) -> int:
         return len(self.about)
@@ -79,9 +79,7 @@ class GivenImages:
         Raises:
             ValueError: there is none, or there is no table that could say so.
         """
-        return self._where(
-            "months", lambda about: is_gallery(roles_of(about)), "gallery image (at month 0, or by role)"
-        )
+        return self._where("months", lambda about: is_gallery(roles_of(about)), "gallery image (month 0, or by role)")
 
     @property
     def queries(self) -> GivenImages:
@@ -94,7 +92,7 @@ class GivenImages:
 
     def _where(self, column: str, chosen: Callable[[pd.DataFrame], pd.Series | np.ndarray], what: str) -> GivenImages:
         if column not in self.about:
-            raise ValueError(f"{self.origin}: images without a table have no {column}: give a table that has it")
+            raise ValueError(f"{self.origin}: images without a table have no {column}; give a table that has it")
         about = self.about[chosen(self.about)]
         if about.empty:
             raise ValueError(f"{self.origin}: there is no {what} among {len(self)} images")
@@ -144,7 +142,7 @@ def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side
     if named or not path.is_dir():
         return _of_data_set(place, study, root)
     if not (files := image_files(path)):
-        raise ValueError(f"there is no image in the folder {place}: {', '.join(sorted(SUFFIXES))} are looked for")
+        raise ValueError(f"there are no images in the folder {place}; allowed: {', '.join(sorted(SUFFIXES))}")
     return replace(images_of_files(files, study.data.channels, side), origin=place)
 
 
@@ -166,10 +164,10 @@ def matched_images(
     asked, searched = asked.queries if asked.known else asked, images_at(gallery, study, root, side)
     if all_images and not searched.known:
         raise ValueError(
-            f"--all-images is of a gallery's table, and of {gallery} all are searched anyway: leave it out"
+            f"--all-images needs a table as --gallery; of {gallery} all images are searched anyway: leave it out"
         )
     if split and not (asked.known or searched.known):
-        raise ValueError(f"--split {split} is of tables, and neither QUERY nor --gallery is one: leave it out")
+        raise ValueError(f"--split {split} needs a table, but neither QUERY nor --gallery is one: leave it out")
     searched = searched.gallery if searched.known and not all_images else searched
     if split:
         asked, searched = (each.of_split(split) if each.known else each for each in (asked, searched))
@@ -179,7 +177,7 @@ def matched_images(
 def images_of_files(paths: Sequence[str | Path], channels: int, side: Side = "") -> GivenImages:
     """Return image files, whatever their endings; raises as `images_at`."""
     if side not in ("", "L", "R"):
-        raise ValueError(f"side {side!r} is not known: give L, R, or nothing where there are no sides")
+        raise ValueError(f"side {side!r} is unknown: give L, R, or nothing if there are no sides")
     if missing := [str(path) for path in paths if not os.path.isfile(path)]:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise ValueError(
@@ -224,7 +222,7 @@ def _of_data_set(place: str, study: StudyFile, root: Path | None) -> GivenImages
     source: Source
     if place == PHANTOM:
         if study.data.kind != PHANTOM:
-            raise ValueError(f"{PHANTOM} is the cohort of a study on phantoms, this one is on {study.data.name}")
+            raise ValueError(f"{PHANTOM} is only for studies on phantoms, but this study is on {study.data.name}")
         config = PhantomConfig(**{name: study.data.details[name] for name in PhantomConfig.model_fields})
         source = PhantomSource(config)
         places = list(source.index["image"])

@@ -25,7 +25,7 @@ from fmim_core.training.trainer import pick_device
 from fmim_core.trial.checkpoint import kept_model
 
 Given = GivenImages | str | Path | Sequence[str | Path] | np.ndarray
-"""Images; or a table, data set, folder or file of images by its path; or the paths of image files; or an array."""
+"""Images; or the path of a table, data set, folder or image; or the paths of image files; or an array."""
 
 QUERIES_AT_ONCE = 256
 KNOWN_OF_CANDIDATES = ("subject", "side", "months")
@@ -167,7 +167,7 @@ class EmbeddingModel:
     ) -> Ranking:
         """Rank as `rank` does, and return the images that were found, too."""
         if top is not None and top < 1:
-            raise ValueError(f"top = {top} shows no candidate: give at least 1, or None for all")
+            raise ValueError(f"top = {top} is too small: give at least 1, or None for all")
         embeddings = (self.embed(query, progress=progress), self.embed(gallery, progress=progress))
         return rank_gallery(query, gallery, embeddings, self.config.identity == "side", top)
 
@@ -197,9 +197,9 @@ def _device(name: str) -> torch.device:
     try:
         device = pick_device(name)
     except RuntimeError as error:
-        raise ValueError(f"device {name!r} is not known: give auto, cpu, cuda or cuda:1") from error
+        raise ValueError(f"device {name!r} is unknown: give auto, cpu, cuda or cuda:1") from error
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device {name!r}: there is no GPU that torch can use here; give cpu")
+        raise ValueError(f"device {name!r}: torch finds no GPU here; give cpu")
     return device
 
 

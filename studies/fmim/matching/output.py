@@ -38,9 +38,9 @@ NUMBERS = frozenset(("rank", "months", "similarity"))
 def check_embeddings_file(path: Path) -> None:
     """Raise a `ValueError` where embeddings cannot be written to the path: its ending, or something is there."""
     if path.suffix.lower() not in WRITERS:
-        raise ValueError(f"--to {path}: its ending must say what to write, {' or '.join(WRITERS)}")
+        raise ValueError(f"--to {path}: the name must end in {' or '.join(WRITERS)}")
     if path.exists():
-        raise ValueError(f"--to {path} is there already, and nothing is overwritten: give another name or move it")
+        raise ValueError(f"--to {path} exists and is not overwritten: give another name or move it")
 
 
 def write_embeddings(path: Path, about: pd.DataFrame, embeddings: np.ndarray, sentence: str) -> None:
@@ -102,7 +102,7 @@ def match_sheet(ranking: Ranking, number: int, sentence: str) -> Image.Image:
     tiles = [_candidate(ranking, row) for row in found.to_dict("records")]
     read = partial(query.read, query.about.index[number], QUERY)
     row = Row(Tile(read, _beside(ranking, number, len(tiles))), tiles)
-    title = f"A query, and the most similar of {len(ranking.gallery):,} images: rank and similarity"
+    title = f"A query and the most similar of {len(ranking.gallery):,} images: rank and similarity"
     return picture_sheet(title, [row], COLUMNS, QUERY, sentence)
 
 
@@ -155,11 +155,11 @@ def _first_matches(ranking: Ranking) -> str:
     """Say how well it went, in the words of a report."""
     ranks = [rank for rank in ranking.first_matches if rank is not None]
     without = len(ranking.query) - len(ranks)
-    left_out = f"; {without:,} without a match in the gallery" if without else ""
+    left_out = f"; {without:,} queries have no match in the gallery" if without else ""
     if not ranks:
         return f"none of {without:,} queries has a match in the gallery"
     at_once = sum(rank == 1 for rank in ranks)
     return (
-        f"a match is found first for {at_once:,} of {len(ranks):,} queries ({at_once / len(ranks):.1%}), at a "
-        f"median rank of {median(ranks):g} among {len(ranking.gallery):,} images{left_out}"
+        f"a match is at rank 1 for {at_once:,} of {len(ranks):,} queries ({at_once / len(ranks):.1%}); the "
+        f"median rank is {median(ranks):g} among {len(ranking.gallery):,} images{left_out}"
     )

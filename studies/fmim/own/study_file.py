@@ -1,4 +1,4 @@
-"""Studies in files of one's own: run the files or their copy, take the study, and tell faults by file and line."""
+"""Studies in your own files: run the files or their copy, return the study, and report errors by file and line."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def read_study_file(path: Path) -> Study:
         ValueError: there is no such file, it cannot be run, or it declares no study; names file and line.
     """
     if not path.is_file():
-        hint = did_you_mean_path(path) or f". `fmim new {path.stem}` writes one to begin with"
+        hint = did_you_mean_path(path) or f". `fmim new {path.stem}` writes one to start from"
         raise ValueError(f"no such file: {path}{hint}")
     path = path.resolve()
     with located(path.parent):
         module, code = run_file(path)
     study = getattr(module, "STUDY", None)
     if not isinstance(study, Study):
-        given = "it does not" if study is None else f"its STUDY is {study!r}"[:80]
+        given = "it has no STUDY" if study is None else f"its STUDY is {study!r}"[:80]
         raise ValueError(f"{path} must declare a study as STUDY = Study(name=…, …); {given}")
     return study.model_copy(update={"code": code})
 
@@ -130,7 +130,7 @@ def _package_folders() -> tuple[Path, ...]:
 
 def _check_name(path: Path) -> None:
     if not path.stem.isidentifier():
-        raise ValueError(f"{path.name} cannot be imported: name it with letters, digits and _ alone, e.g. my_study.py")
+        raise ValueError(f"{path.name} cannot be imported: name it with only letters, digits and _, e.g. my_study.py")
     place = _place_of(path.stem)
     if place is not None and Path(place).resolve() != path:
         raise ValueError(f"{path.name} has the name of another module, {place}: rename the file, e.g. my_study.py")
@@ -145,7 +145,7 @@ def _read(file: Path, folder: Path) -> CodeFile:
     try:
         return CodeFile.of(file.relative_to(folder).as_posix(), file.read_bytes().decode())
     except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is no UTF-8 text ({error}): save it as UTF-8") from error
+        raise ValueError(f"{file} is not UTF-8 text ({error}): save it as UTF-8") from error
 
 
 @contextmanager

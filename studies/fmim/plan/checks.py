@@ -36,9 +36,9 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
     for arm in plan.arms if plan.replicate_trials and plan.models_per_replicate == 1 else ():
         if any(plan.train_config(arm, configuration).keep != "last" for configuration in arm.space.corners()):
             raise ValueError(
-                f"arm {arm.name!r} keeps the best validation epoch, but preset {plan.preset.name} tests models "
-                "retrained on all development subjects, where nothing validates: set keep = 'last', or give the "
-                "preset test_protocol = 'fold_ensemble', as paper has it: each model is validated on a fold"
+                f"arm {arm.name!r} keeps the best validation epoch, but preset {plan.preset.name} retrains on all "
+                "development subjects, which leaves none for validation: set keep = 'last', or give the "
+                "preset test_protocol = 'fold_ensemble', which validates each model on a fold (as preset paper does)"
             )
     check_subject_counts(plan, development)
     for config in _different(plan.train_configs(), {"model", "augmentation"}):
@@ -76,7 +76,7 @@ def check_subject_counts(plan: Plan, development: ImageSet) -> None:
         needs = f"{least.preset.name} needs {fewest_subjects(least)}, {both} of them with such a query"
         advice = f"They are too few for every preset: add subjects, {needs}."
     raise ValueError(
-        f"{problem}\n  Beside those of the test there are {len(set(development.subjects))} subjects, {matched} with a "
+        f"{problem}\n  The development set has {len(set(development.subjects))} subjects, {matched} of them with a "
         f"query that has a match, and preset {plan.preset.name} has {plan.preset.folds} folds. {advice}"
     )
 
@@ -131,7 +131,7 @@ def fold_sizes(folds: Sequence[Fold], per_side: bool) -> list[FoldEntry]:
 def data_warnings(description: SourceDescription) -> list[str]:
     """Say what the data set's tables were warned of."""
     return [
-        f"{finding['what']} ({finding['count']}; fmim data check names them)"
+        f"{finding['what']} ({finding['count']}; `fmim data check` lists them)"
         for finding in description.details.get("findings", ())
         if finding["severity"] == "warning"
     ]

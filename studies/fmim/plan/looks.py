@@ -9,7 +9,7 @@ from fmim_core.records import StudyFile
 
 @dataclass(frozen=True)
 class Looks:
-    """Numbers of fresh seeds of the compared arms at which it is looked if every comparison is decided.
+    """Numbers of fresh seeds at which the run checks whether every comparison is decided.
 
     They are fixed before the run: each look spends a share of the error rate, so that looking often stays honest.
 
@@ -31,7 +31,7 @@ class Looks:
         most = 3 * first if most is None else most
         if not 2 <= first < most:
             raise ValueError(
-                f"--until-decided begins with {first} seeds and adds more, up to --max-seeds {most}: begin with two or "
+                f"--until-decided starts with {first} seeds and adds more, up to --max-seeds {most}: start with two or "
                 "more (--replicates), and give a larger --max-seeds"
             )
         return cls((*range(first, most, -(-first // 2)), most))

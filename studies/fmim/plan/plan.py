@@ -64,12 +64,12 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.looks and (self.search_splits > 1 or not self.study.comparison_pairs):
-            raise ValueError("--until-decided adds seeds to arms that are compared, on one search split: leave it out")
+            raise ValueError("--until-decided needs compared arms and one search split: leave it out")
         if self.search_splits == 1:
             return
         if not self.study.search:
             raise ValueError(
-                f"--search-splits {self.search_splits}: study {self.study.name!r} searches nothing; leave it out"
+                f"--search-splits {self.search_splits}: study {self.study.name!r} has no search: leave it out"
             )
         fewest = min(map(self.replicates_of, self.arms))
         if self.search_splits > fewest:

@@ -23,8 +23,8 @@ def resumed_plan(plan: Plan, folder: Path) -> Plan:
     if study.looks != asked:
         begun, given = (f"looks at {one} seeds" if one else "a fixed number of seeds" for one in (study.looks, asked))
         raise ValueError(
-            f"{folder} was begun with {begun}; {given} would not be honest once results are known: give "
-            "--until-decided, --replicates and --max-seeds as it was begun with, another --out, or --fresh"
+            f"{folder} was started with {begun}. Changing to {given} after seeing results would bias them: give "
+            "the same --until-decided, --replicates and --max-seeds as before, another --out, or --fresh"
         )
     return replace(plan, looks=plan.looks.resumed(study)) if plan.looks else plan
 
@@ -38,8 +38,8 @@ def plan_after_look(plan: Plan, folder: Path, note: Callable[[str], None]) -> Pl
         return None
     found, following = comparisons(read_results(folder)), plan.looks.next
     undecided = [one.heading for one in found if one.undecided]
-    note(f"at {plan.looks.now} seeds: {len(undecided)} of {len(found)} comparisons can still be decided by more")
+    note(f"at {plan.looks.now} seeds: more seeds could still decide {len(undecided)} of {len(found)} comparisons")
     if not undecided or following is None:
         return None
-    note(f"compared arms get {following.now - plan.looks.now} more seeds, for: {'; '.join(undecided)}")
+    note(f"compared arms get {following.now - plan.looks.now} more seeds to decide: {'; '.join(undecided)}")
     return replace(plan, looks=following)

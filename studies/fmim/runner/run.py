@@ -198,12 +198,12 @@ class _Execution:
             raise
         except OSError as error:  # a full disk
             code = SOME_FAILED
-            self.observer.error(f"{error}. Records so far are safe: the same command resumes from them")
+            self.observer.error(f"{error}. All records are safe: the same command resumes from them")
         finally:  # whatever becomes of trials and report, no run may stay RUNNING
             self.observer.stage("bringing MLflow up to date")
             tracker.close(STATUS_OF_STUDY[code], out)
             if code == INTERRUPTED:
-                self.observer.note(f"interrupted; to go on: {self.setup.command or 'the same call'}")
+                self.observer.note(f"interrupted; to resume: {self.setup.command or 'the same call'}")
         return code
 
     def _train(self, study: StudyFile, outcomes: Mapping[str, Outcome], tracker: Tracker) -> int:
@@ -215,7 +215,7 @@ class _Execution:
         observer.planned(plan, backend.slots, backend.device)
         if outcomes:
             failed = len(outcomes) - len(done)
-            observer.note(f"resuming: {len(done)} trials are done, {failed} failed and run again")
+            observer.note(f"resuming: {len(done)} trials are done; {failed} failed and will run again")
         for sentence in equal.reused(done).sentences:
             observer.note(sentence)
         workload, test_images = Workload(plan, self.bank.development()), int(self.bank.summary["test"]["images"])
@@ -244,8 +244,8 @@ class _Execution:
         end_execution(out, time.perf_counter() - self.begun, trials.handed_out, exit_code=code)
         if shared.reused:
             folders = ", ".join(f"{folder} ({number})" for folder, number in sorted(shared.reused.items()))
-            trained = f"{trials.handed_out} trained here"
-            observer.note(f"{shared.reused.total()} trials reused from {folders}; {trained}")
+            trained = f"{trials.handed_out} trained in this run"
+            observer.note(f"{shared.reused.total()} trials reuse a result of {folders}; {trained}")
         return code
 
     def _report(self, code: int) -> None:

@@ -70,7 +70,7 @@ class Setup:
         path = self.selection_file("study.json")
         if path is not None and (data := StudyFile.read(path).data).fingerprint != data_fingerprint:
             raise ValueError(
-                f"--selected {self.selected} was selected on other data ({data.name}): select on the same first"
+                f"--selected {self.selected} was selected on other data ({data.name}): select on the same data first"
             )
 
     def selection_file(self, name: str) -> Path | None:
@@ -83,6 +83,6 @@ class Setup:
             return None
         if not (self.selected / name).is_file():
             raise ValueError(
-                f"--selected {self.selected}: there is no {name}; give the folder of a study that has selected"
+                f"--selected {self.selected} has no {name}: give the folder of a study whose search is over"
             )
         return self.selected / name

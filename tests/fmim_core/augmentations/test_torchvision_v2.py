@@ -118,16 +118,16 @@ def test_a_list_its_text_and_dotted_names_say_the_same_and_the_papers_stays_unna
 @pytest.mark.parametrize(
     ("transforms", "message"),
     [
-        ([{"name": "RandomHorizontalFlop"}], r"unknown transform of torchvision 'RandomHorizontalFlop'; there are .*"
+        ([{"name": "RandomHorizontalFlop"}], r"unknown torchvision transform 'RandomHorizontalFlop'; there are .*"
          r"Did you mean 'RandomHorizontalFlip'\?"),
         ([{"name": "ColorJitter", "params": {"brigthness": 1}}], r"unknown field 'brigthness'.*Did you mean 'brightn"),
-        ([{"name": "RandomCrop", "params": {"size": 9}}], "size cannot be given: it is augmentation.crop"),
+        ([{"name": "RandomCrop", "params": {"size": 9}}], "size cannot be set: set augmentation.crop"),
         ([{"name": "RandomRotation"}], "RandomRotation needs degrees: give params.degrees"),
         ([{"name": "RandomHorizontalFlip", "p": 0.3}], "unknown field 'p'; Transform has name, params, chance"),
         ([{"name": "Normalize"}], "cannot be used here: set augmentation.mean and augmentation.std"),
-        ([{"name": "MixUp"}], "cannot be used here: it mixes images, and labels"),
+        ([{"name": "MixUp"}], "cannot be used here: it mixes"),
         ([], "at least 1 item"),
-        ("[{", "write a list as"),
+        ("[{", "write the list as"),
     ],
 )  # fmt: skip
 def test_what_is_refused(transforms: Any, message: str) -> None:

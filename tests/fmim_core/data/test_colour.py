@@ -53,7 +53,7 @@ def test_a_file_is_in_colour_if_that_can_be_seen_whatever_its_mode(tmp_path: Pat
 def test_a_table_is_read_as_its_files_are_unless_it_says_otherwise(tmp_path: Path) -> None:
     path = coloured_table(tmp_path / "d")
     found = manifest(path)
-    assert messages(found) == [("note", "all are read in colour, since a file is in colour")]
+    assert messages(found) == [("note", "all images are read in colour, because some are in colour")]
     assert found.description.training == {"model.channels": 3}
     source = FileSource(found)
     assert development_index(source, SIDE).images.shape == (0, SIDE, SIDE, 3)
@@ -64,7 +64,7 @@ def test_a_table_is_read_as_its_files_are_unless_it_says_otherwise(tmp_path: Pat
     assert (messages(manifest(path)), FileSource(manifest(path)).fingerprint) == ([], source.fingerprint)
     (path.parent / "things.toml").write_text("channels = 1")
     grey = manifest(path)
-    assert messages(grey) == [("warning", "all are read as grey, since channels = 1, though a file is in colour")]
+    assert messages(grey) == [("warning", "all images are read in grey (channels = 1), but some are in colour")]
     assert (grey.description.training, grey.loses_colour(0), found.loses_colour(0)) == ({}, True, False)
     other = build_bank(FileSource(grey), SIDE, tmp_path / "banks")
     assert (other.images.shape, other.path != bank.path) == ((48, SIDE, SIDE), True)

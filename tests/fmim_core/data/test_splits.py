@@ -65,8 +65,8 @@ def test_folds_of_any_data(visits: list[list[float]], k: int, seed: int, shuffle
     ("rows", "k", "message"),
     [
         (pairs(5), 1, "1 folds are not a cross-validation"),
-        (pairs(5), 6, "6 folds need as many subjects, there are 5"),
-        ([*pairs(2), ("a", "", 0.0), ("b", "", 12.0), ("c", "", np.nan)], 3, "3 folds need .* there are 2 among 5"),
+        (pairs(5), 6, "6 folds need at least 6 subjects, but there are 5"),
+        ([*pairs(2), ("a", "", 0.0), ("b", "", 12.0), ("c", "", np.nan)], 3, "3 folds need .* only 2 of 5"),
         (pairs(3), 2, "leave one to train on"),
     ],
 )
@@ -78,7 +78,7 @@ def test_folds_that_cannot_be_used_are_refused(rows: list, k: int, message: str)
 def test_a_match_is_of_the_same_side_where_sides_are_identities() -> None:
     rows = [(f"p{n}", side, months) for n in range(4) for side, months in (("L", 0.0), ("R", 12.0))]
     assert len(subject_folds(image_set(rows), 2, seed=0)) == 2
-    with pytest.raises(ValueError, match="there are 0 among 4"):
+    with pytest.raises(ValueError, match="only 0 of 4"):
         subject_folds(image_set(rows), 2, seed=0, per_side=True)
 
 

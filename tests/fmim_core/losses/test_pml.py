@@ -197,15 +197,15 @@ def test_the_weights_of_a_classification_loss_are_kept_with_the_model(tiny_bank:
         ({}, "loss.name: is missing"),
         (
             {"name": "MultiSimilartyLoss"},
-            "loss.name: unknown loss of pytorch-metric-learning 'MultiSimilartyLoss'; there",
+            "loss.name: unknown pytorch-metric-learning loss 'MultiSimilartyLoss'; there",
         ),
         ({"name": "MultiSimilartyLoss"}, "Did you mean 'MultiSimilarityLoss'?"),
         (
             {"name": "MultiSimilarityLoss", "params": {"alhpa": 1}},
             "loss.params: unknown field 'alhpa'; MultiSimilarityLoss has alpha, beta, base. Did you mean 'alpha'?",
         ),
-        ({"name": "ArcFaceLoss", "params": {"num_classes": 9}}, "num_classes cannot be given: the training knows it"),
-        ({"name": "NCALoss", "params": {"distance": "L"}}, "distance cannot be given: it is a field of its own beside"),
+        ({"name": "ArcFaceLoss", "params": {"num_classes": 9}}, "num_classes cannot be set: the training sets it"),
+        ({"name": "NCALoss", "params": {"distance": "L"}}, "distance cannot be set: it is a separate field"),
         ({"name": "RankedListLoss"}, "loss.params: RankedListLoss needs margin, Tn: give params.margin"),
         ({"name": "MultiSimilarityLoss", "params": {"alpha": "x"}}, "alpha must be a number (given 'x')"),
         ({"name": "MultiSimilarityLoss", "params": {"alpha": True}}, "alpha must be a number (given True)"),
@@ -217,7 +217,7 @@ def test_the_weights_of_a_classification_loss_are_kept_with_the_model(tiny_bank:
         ({"name": "TripletMarginLoss", "params": {"swap": 1}}, "swap must be true or false (given 1)"),
         (
             {"name": "NCALoss", "miner": {"name": "HDCMine"}},
-            "loss.miner.name: unknown miner of pytorch-metric-learning",
+            "loss.miner.name: unknown pytorch-metric-learning miner",
         ),
         (
             {"name": "NCALoss", "miner": {"name": "TripletMarginMiner", "params": {"type_of_triplets": "semi-hard"}}},

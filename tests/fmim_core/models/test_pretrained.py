@@ -26,8 +26,8 @@ def test_a_file_with_something_else_is_refused_by_its_name(tmp_path: Path) -> No
     for name in ("text.pt", "text.safetensors"):
         (tmp_path / name).write_text("hello")
     for name, message in {
-        "network.pt": "holds more than a state dict",
-        "checkpoint.pt": "holds no state dict",
+        "network.pt": "has more than a state dict",
+        "checkpoint.pt": "has no state dict",
         "cut.pt": "damaged",
         "empty.pt": "damaged",
         "text.pt": "damaged",
@@ -67,7 +67,7 @@ def test_published_weights_are_found_where_torchvision_keeps_them_and_refused_if
     for content in (b"", bytes(1000), b"<html>not here</html>", flipped, whole[:-100]):
         file.write_bytes(content)
         for ask in (model.state, model.weights_sha256):
-            with pytest.raises(ValueError, match=rf"^{file} is not what was published .* Delete it, so that it"):
+            with pytest.raises(ValueError, match=rf"^{file} is not the file published .* Delete it"):
                 ask()
         assert file.read_bytes() == content
 

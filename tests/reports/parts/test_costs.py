@@ -236,7 +236,7 @@ def test_a_run_that_is_not_over_is_not_compared(out: Path) -> None:
     [
         (None, "No prediction: fmim plan automargin_vs_grid --calibrate"),
         ("{", "calibration.json is not readable JSON"),
-        (json_text(CALIBRATION | {"schema": 1}), f"calibration.json has schema 1, this version reads {SCHEMA}"),
+        (json_text(CALIBRATION | {"schema": 1}), f"calibration.json has schema 1, but this version reads {SCHEMA}"),
         (json_text(CALIBRATION | {"epochs": "many"}), "calibration.json is malformed: epochs: Input should be"),
         (json_text(CALIBRATION | {"preset": "smoke", "seed": 1}), "preset smoke, not quick; seed 1, not 0"),
         (json_text(CALIBRATION | {"data_fingerprint": "x"}), "of another plan (other data)"),

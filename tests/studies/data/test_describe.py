@@ -120,7 +120,7 @@ def test_metadata_only_looks_for_no_image(fmim: Fmim, tmp_path: Path) -> None:
     for command in ("describe", "check", "prepare"):
         code, out, _ = fmim("data", command, path, "--metadata-only")
         assert code == 0
-        assert "nothing was found wrong" in out
+        assert "no problems found" in out
     code, _, err = fmim("data", "describe", path, "--metadata-only", "--sheet", "s.png")
     assert code == 2
     assert "--sheet shows images" in err
@@ -186,7 +186,7 @@ def test_nothing_of_the_users_is_overwritten(fmim: Fmim, tmp_path: Path) -> None
     for command in (("describe", "phantom", "--sheet"), ("check", "phantom", "--csv")):
         code, _, err = fmim("data", *command, mine)
         assert code == 2
-        assert "is there already, and nothing is overwritten" in err
+        assert "exists and is not overwritten" in err
     assert mine.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]
 
@@ -199,9 +199,9 @@ def test_weeks_and_roles_are_said_and_counted(fmim: Fmim, tmp_path: Path) -> Non
     _, out, _ = fmim("data", "describe", path)
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert "Gallery and queries by week after baseline" in lines
-    assert "augmentation.mean = 0.25, unless a preset or an arm says otherwise" in lines
+    assert "augmentation.mean = 0.25, unless a preset or an arm sets it" in lines
     counted = {"gallery": (1, 1), "queries: week 1": (1, 1), "queries: week 2": (1, 1)}
-    counted |= {"queries of unknown months": (1, 0), "without a role: in neither": (1, 1)}
+    counted |= {"queries: months unknown": (1, 0), "in neither (no role)": (1, 1)}
     for name, (train, test) in counted.items():
         assert f"{name} {train} {test}" in lines
     found = json.loads(fmim("data", "describe", path, "--json")[1])

@@ -32,7 +32,7 @@ def test_prepare_makes_the_bank_of_a_run_and_finds_it_again(fmim: Fmim, tmp_path
     same = build_bank(FileSource(manifest(path)), 35, "runs/banks", lambda *step: decoded.append(step))
     assert (same.path, decoded) == (bank, [])
     assert f"fingerprint {same.fingerprint}" in out
-    assert "was there already" in fmim("data", "prepare", path, "--preset", "smoke")[1]
+    assert "already made" in fmim("data", "prepare", path, "--preset", "smoke")[1]
 
 
 def test_prepare_refuses_what_cannot_be_used_and_makes_nothing(fmim: Fmim, tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_a_manifest_of_what_is_there_can_be_used(fmim: Fmim, clinic: Path) -> No
     code, out, _ = fmim("data", "manifest", "clinic", "--data-root", clinic, "--out", clinic / "part.csv")
     assert code == 0
     assert f"{clinic / 'part.csv'}: 10 of 12 images" in out
-    assert "the others are not there or cannot be used: `fmim data check clinic` lists them" in out
-    assert "augmentation.std = 0.3: clinic sets this, the manifest does not" in out
+    assert "the others are missing or cannot be used: `fmim data check clinic` lists them" in out
+    assert "augmentation.std = 0.3; the manifest does not" in out
     whole, part = (manifest(clinic / name) for name in ("manifest.csv", "part.csv"))
     there = ~whole.index["image"].isin(["in/train0_12.png", "in/test2_0.png"])
     assert not part.findings.errors
@@ -97,10 +97,10 @@ def test_a_manifest_of_what_is_there_can_be_used(fmim: Fmim, clinic: Path) -> No
 @pytest.mark.parametrize(
     ("change", "out", "message"),
     [
-        ({}, "elsewhere/part.csv", r"10 images .* are not inside .*elsewhere, where a manifest's must be"),
-        ({}, "films/manifest.csv", "is there already, and nothing is overwritten"),
+        ({}, "elsewhere/part.csv", r"10 images .* are outside .*elsewhere, or are links out of it"),
+        ({}, "films/manifest.csv", "exists and is not overwritten"),
         ({"windows": {0: Window(0, 0, 9, 9)}}, "films/part.csv", "are parts of larger films"),
-        ({"mirror_right": False}, "films/part.csv", "used as they are, those of a manifest mirrored"),
+        ({"mirror_right": False}, "films/part.csv", "does not mirror its right images, but a manifest does"),
         ({"root": Path("nowhere")}, "films/part.csv", "no image of clinic is in nowhere"),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_change_and_a_space_may_be_of_any_parameter_of_the_librarys_loss() -> 
 
 def test_parameters_of_one_name_are_told_apart_by_another_wherever_they_are_taken_to() -> None:
     margins = [Choice(path=f"loss.{part}params.margin", values=(0.1, 0.2)) for part in ("", "miner.")]
-    with pytest.raises(ValueError, match=r"two have the same name; .*called='…'"):
+    with pytest.raises(ValueError, match=r"two have the same name, .*called='…'"):
         Space(choices=margins)
     space = Space(choices=(margins[0], Choice(path=margins[1].path, called="miner_margin", values=(0.1, 0.2))))
     assert space.values() == {"margin": [0.1, 0.2], "miner_margin": [0.1, 0.2]}
@@ -117,7 +117,9 @@ def test_an_arms_loss_and_margins_follow_from_its_settings_and_its_group_is_for_
     assert (plain.group, plain.search, plain.label) == ("AdaTriplet", "AutoMargin", "AdaTriplet + AutoMargin")
     assert (backbone.loss, backbone.group, backbone.label) == ("Triplet", "ResNet-18", "ResNet-18 + grid search")
     assert (sct.loss, sct.margins_kind, sct.group, sct.label) == ("SCT", "none", "SCT", "SCT")
-    with pytest.raises(ValueError, match=r"arm 'x': its settings name no loss; add one, e.g. \('loss.kind', 'triplet'"):
+    with pytest.raises(
+        ValueError, match=r"arm 'x' has no loss: add one to its settings, e.g. \('loss.kind', 'triplet'"
+    ):
         Study(name="y", title="Y", question="?", arms=(Arm(name="x"),))
     with pytest.raises(ValueError, match=r"loss kind 'tripletx'; there are adatriplet, .* Did you mean 'triplet'"):
         arm("x", ("loss.kind", "tripletx")).entry(replicates=5)

@@ -109,7 +109,7 @@ def test_a_table_asks_by_later_visits_and_all_images_can_be_searched(
     }, "no image is its own candidate"
     assert found[found["match"]][["query", "candidate"]].to_numpy().tolist() == [["b.png", "d.png"]]
     assert "of 1 queries" in done.stdout
-    assert "1 without a match in the gallery" in done.stdout
+    assert "1 queries have no match in the gallery" in done.stdout
     assert not list((tmp_path / "m").glob("*.png"))
 
 
@@ -134,8 +134,8 @@ def test_nothing_is_overwritten(fmim_here: Program, single: Path, table: Path, t
     ("arguments", "message"),
     [
         (("images", "--gallery", "images", "--split", "test"), "neither QUERY nor --gallery is one"),
-        (("images/b.png", "--gallery", "images", "--all-images"), "all are searched anyway"),
-        (("images/manifest.csv", "--gallery", "empty"), "there is no image in the folder empty"),
+        (("images/b.png", "--gallery", "images", "--all-images"), "all images are searched anyway"),
+        (("images/manifest.csv", "--gallery", "empty"), "there are no images in the folder empty"),
         (("images/b.png", "images/none.png", "--gallery", "images"), "there is no image file images/none.png"),
         (("later.csv", "--gallery", "images"), "there is no query (a later visit, or by role) among 1 images"),
         (("images/b.png", "--gallery", "later.csv", "--split", "test"), "there is no image of a subject in test"),
@@ -167,7 +167,7 @@ def test_real_radiographs_have_the_ranks_of_the_report(fmim_here: Program, tmp_p
     assert first.to_dict() == queries.set_index("query")["rank"].to_dict()
     assert found.groupby("query").size().unique().tolist() == [112]
     assert f"for {(first == 1).sum()} of 198 queries" in done.stdout
-    assert f"median rank of {first.median():g} among 112 images" in done.stdout
+    assert f"median rank is {first.median():g} among 112 images" in done.stdout
     assert Image.open(tmp_path / "found/001_00000003_000.png").width > 1000
 
 

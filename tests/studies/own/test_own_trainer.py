@@ -109,12 +109,12 @@ FAULTS = {
     "yields nothing": ("while self.done < config.epochs:", "while False:", r"fit ended before epoch 1 of 3"),
     "yields no numbers": ('yield {"loss": sum(losses) / len(losses), "steps": len(losses)}', "yield 1", "by name"),
     "returns its rows": ('yield {"loss"', 'return {"loss"', r"fit must yield, not return, .*: \[\{'loss'"),
-    "embeds by the others": ("eval()(images)", "eval()(images - images.mean(0))", "embeds an image otherwise beside"),
+    "embeds by the others": ("eval()(images)", "eval()(images - images.mean(0))", "embeds an image differently beside"),
     "embeds other shapes": ("eval()(images)", "eval()(images)[0]", r"embed must return \(\d+, D\) .*: \(16,\)"),
     "embeds no numbers": ("eval()(images)", "eval()(images) / 0", r"line \d+: embed returned numbers that are not fin"),
     "raises": ("losses = [", "losses = {}[0] or [", r"plain_loop.py, line \d+: .*PlainLoop.* KeyError: 0"),
-    "keeps no epoch": ('self.done = state["done"]', "self.done = 0", "load_state: what goes on from state"),
-    "keeps no optimizer": ("self.optimizer.load_state_dict", "str", "load_state: what goes on from state"),
+    "keeps no epoch": ('self.done = state["done"]', "self.done = 0", "load_state: a fit resumed from state"),
+    "keeps no optimizer": ("self.optimizer.load_state_dict", "str", "load_state: a fit resumed from state"),
     "has a misspelt field": ("trainer.lr", "trainer.rl", "unknown field 'rl'; PlainLoop has kind, lr, width"),
     "refuses a value": ('"as_it_was"', '"as_it_was", settings=(("trainer.width", 0),)', "trainer.width: .* than 0"),
     "has no such field": (
@@ -122,8 +122,8 @@ FAULTS = {
         'name="as_it_was", settings=(("learning_rate", 1.0),)',
         "has trainer, epo",
     ),
-    "takes a name": ("lr: PositiveFloat", "kind: str = ''; lr: PositiveFloat", "names that are taken: kind"),
-    "is not given": ("    trainer=PlainLoop,\n", "", "arm 'searched': its settings name no loss"),
+    "takes a name": ("lr: PositiveFloat", "kind: str = ''; lr: PositiveFloat", "reserved names: kind"),
+    "is not given": ("    trainer=PlainLoop,\n", "", "arm 'searched' has no loss"),
     "has one arm in no tuple": (
         'arms=(SEARCHED, Arm(name="as_it_was"))',
         "arms=(SEARCHED)",
@@ -152,7 +152,7 @@ def test_without_a_state_it_trains_the_same_whatever_chance_and_embeddings_do(ti
         ("nn.ReLU(), ", "nn.ReLU(), nn.BatchNorm1d(config.width), "),
     )
     for changes in ([drawn], once):
-        with pytest.raises(ValueError, match=r"fit trains otherwise with the same seed, or if images are embedded"):
+        with pytest.raises(ValueError, match=r"fit trains differently with the same seed, or after embedding"):
             check_trainings(plan_of(tmp_path, *WITHOUT_STATE, *changes), tiny_bank.development())
 
 
@@ -165,7 +165,7 @@ def test_a_record_of_a_trainer_without_a_state_stands_for_an_equal_trial(tiny_ba
 
 
 def test_a_trainer_that_no_arm_needs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="its trainer trains no arm"):
+    with pytest.raises(ValueError, match="has a trainer, but each arm has a loss"):
         plan_of(
             tmp_path,
             ('arms=(SEARCHED, Arm(name="as_it_was"))', "arms=(Arm(name='own', settings={'loss.kind': 'sct'}),)"),

@@ -69,7 +69,7 @@ def test_an_edited_file_is_read_anew_with_what_it_imports(tmp_path: Path) -> Non
     ("old", "new", "said"),
     [
         ('search="Two', 'serach="Two', "line 40: Arm: unknown field 'serach'; Arm has name, settings, search"),
-        ('name="smooth"', 'name="Smooth!"', "line 39: Arm: name: must be of the form ^[a-z][a-z0-9_]{0,39}$"),
+        ('name="smooth"', 'name="Smooth!"', "line 39: Arm: name: must match ^[a-z][a-z0-9_]{0,39}$"),
         (
             '"loss.tau"',
             '"loss.taau"',
@@ -86,8 +86,12 @@ def test_an_edited_file_is_read_anew_with_what_it_imports(tmp_path: Path) -> Non
         ),
         ("softplus((margins", "softplus(((margins", "line 28: '(' was never closed: terms = self.tau"),
         ("from torch.nn.", "from torch.mn.", "line 13: ModuleNotFoundError: No module named 'torch.mn'"),
-        ("STUDY = Study", "STUDI = Study", "must declare a study as STUDY = Study(name=…, …); it does not"),
-        ('name="my_study"', 'name="baselines"', "my_study.py: the study is called 'baselines', as one of `fmim list`"),
+        ("STUDY = Study", "STUDI = Study", "must declare a study as STUDY = Study(name=…, …); it has no STUDY"),
+        (
+            'name="my_study"',
+            'name="baselines"',
+            "my_study.py: the study's name 'baselines' is taken by a study of `fmim list`",
+        ),
         ("return LossOutput(mean", "return (mean", "must return a LossOutput whose value is a scalar with a gradient"),
         ('["smooth_triplet"] = "smooth_triplet"', '["triplet"] = "triplet"', "my_study.SmoothTriplet is taken by "),
     ],
@@ -105,8 +109,8 @@ def test_what_is_wrong_is_told_with_file_line_field_value_and_what_is_allowed(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("missing.py", "no such file: missing.py. `fmim new missing` writes one to begin with"),
-        ("my-study.py", "my-study.py cannot be imported: name it with letters, digits and _ alone, e.g. my_study.py"),
+        ("missing.py", "no such file: missing.py. `fmim new missing` writes one to start from"),
+        ("my-study.py", "my-study.py cannot be imported: name it with only letters, digits and _, e.g. my_study.py"),
         ("torch.py", "torch.py has the name of another module, "),
         ("random.py", "random.py has the name of another module, "),
         ("latin.py", "latin.py"),

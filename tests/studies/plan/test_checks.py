@@ -37,11 +37,16 @@ def plan(preset: str, study: str = "automargin_vs_grid") -> Plan:
             "smoke",
             6,
             0,
-            r"each batch needs 8.*\n.* are 6 subjects, 6 with .* has 2 folds\. .* smoke needs 16, 2 of",
+            r"each batch needs 8.*\n.* has 6 subjects, 6 of them with .* has 2 folds\. .* smoke needs 16, 2 of",
         ),
-        ("smoke", 1, 40, r"there are 1 among 41.*\n.* are 41 subjects, 1 with .* too few for every preset.* 2 of them"),
-        ("full", 16, 0, r"each batch needs 32.*\n.* are 16 subjects, .*They are enough for preset smoke\.$"),
-        ("paper", 4, 60, r"5 folds need .* there are 4 .*\n.* are 64 subjects, 4 with .*for preset smoke, quick\.$"),
+        ("smoke", 1, 40, r"only 1 of 41.*\n.* has 41 subjects, 1 of them with .* too few for every preset.* 2 of them"),
+        ("full", 16, 0, r"each batch needs 32.*\n.* has 16 subjects, .*They are enough for preset smoke\.$"),
+        (
+            "paper",
+            4,
+            60,
+            r"5 folds need .* only 4 of 64 .*\n.* has 64 subjects, 4 of them with .*for preset smoke, quick\.$",
+        ),
     ],
 )
 def test_too_few_are_told_with_what_to_do(preset: str, longitudinal: int, single: int, message: str) -> None:
@@ -62,7 +67,7 @@ def test_the_number_that_is_named_is_enough_and_no_less_is(preset: str, study: s
 def test_a_best_epoch_is_refused_where_nothing_validates(tiny_bank: Bank) -> None:
     plan = mini_plan()
     kept = MINI.model_copy(update={"settings": (*MINI.settings, ("keep", "best"))})
-    with pytest.raises(ValueError, match="keeps the best validation epoch, but preset mini tests models retrained on"):
+    with pytest.raises(ValueError, match="keeps the best validation epoch, but preset mini retrains on"):
         check_trainings(replace(plan, preset=kept), tiny_bank.development())
     for allowed in (ensemble_plan(replace(plan, preset=kept)), replace(plan, preset=kept, replicates=0)):
         assert len(check_trainings(allowed, tiny_bank.development())) == 2

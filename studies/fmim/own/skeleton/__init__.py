@@ -10,7 +10,7 @@ from pathlib import Path
 EXAMPLE = "my_study"
 OF_LIBRARY, EXAMPLE_LOSS = "my_study_of_library.py", "MultiSimilarityLoss"
 SEARCHED = 2
-"""Parameters of a library's loss that its study searches to begin with."""
+"""The number of parameters of a library's loss that a new study searches."""
 
 
 def new_files(study: str, loss: str | None) -> dict[Path, str]:

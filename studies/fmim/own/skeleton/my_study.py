@@ -1,8 +1,8 @@
-"""A study of one's own: is a smooth triplet loss as good as a grid-searched triplet loss?
+"""Your own study: is a smooth triplet loss as good as a grid-searched triplet loss?
 
     fmim run my_study.py --preset smoke
 
-Change the loss or the arms; this file is all that there is. Its text is part of what the study records.
+Change the loss or the arms; nothing else is needed. The study keeps a copy of this file.
 """
 
 from __future__ import annotations

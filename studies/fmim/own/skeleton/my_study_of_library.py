@@ -1,8 +1,8 @@
-"""A study of one's own: is MultiSimilarityLoss of pytorch-metric-learning as good as a grid-searched triplet loss?
+"""Your own study: is MultiSimilarityLoss of pytorch-metric-learning as good as a grid-searched triplet loss?
 
     fmim run my_study.py --preset smoke
 
-Change the arms and what they search; what is not given has the library's defaults.
+Change the arms and what they search; parameters that are not given have the library's defaults.
 """
 
 from fmim import Arm, Choice, Space, Study

@@ -94,7 +94,7 @@ def allot(cpus: float, gpus: float | None, nodes: Sequence[Mapping[str, float]])
     slots = sum(_slots(node, cpus, gpus) for node in nodes)
     if slots == 0:
         raise ValueError(
-            f"each trial asks for {cpus:g} CPU and {gpus:g} GPU (--cpus-per-trial, --gpus-per-trial), "
+            f"each trial needs {cpus:g} CPU and {gpus:g} GPU (--cpus-per-trial, --gpus-per-trial), "
             f"but {len(nodes)} node(s) have {available['CPU']:g} CPU and {available['GPU']:g} GPU: ask for less"
         )
     return slots, cpus, gpus

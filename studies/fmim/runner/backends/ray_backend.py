@@ -59,9 +59,7 @@ class RayBackend(Backend):
         nodes = [node for node in _nodes() if node["NodeID"] != here]
         if wrong := _faults(nodes, fault_of_bank, str(bank.path), bank.fingerprint):
             what = f"the bank in {bank.path} cannot be used on {len(wrong)} of {len(nodes) + 1} nodes:"
-            to_do = (
-                "Start in a folder that all nodes share, or build the bank on each of them with `fmim data prepare`."
-            )
+            to_do = "Start in a folder that all nodes share, or build the bank on each node with `fmim data prepare`."
             raise ValueError("\n  ".join([what, *wrong]) + f"\n{to_do}")
 
     def run(self, trials: TrialSource, out: Path, number: int) -> None:
@@ -123,7 +121,7 @@ def check_workers(module: str, logs: Path) -> None:
     if wrong := _faults(nodes, fault_of_worker, module, seconds=WORKER_S):
         what = f"the workers of the Ray cluster cannot run this program on {len(wrong)} of {len(nodes)} nodes:"
         to_do = (
-            "Install the same version there, for that interpreter, or set PYTHONPATH where `ray start` runs; "
+            "Install the same version there for that interpreter, or set PYTHONPATH before `ray start`; "
             "--backend inline needs no workers"
         )
         raise ValueError("\n  ".join([what, *wrong]) + f"\n{last_words(logs)}{to_do}")
@@ -134,7 +132,7 @@ def fault_of_bank(path: str, fingerprint: str) -> str | None:
     try:
         bank = Bank.open(path)
         if bank.fingerprint != fingerprint:
-            return f"another bank, with fingerprint {bank.fingerprint[:12]} instead of {fingerprint[:12]}"
+            return f"a different bank: its fingerprint is {bank.fingerprint[:12]} instead of {fingerprint[:12]}"
         bank.check()
     except (ValueError, OSError) as error:
         return str(error)
@@ -159,7 +157,7 @@ def _faults(
     found = []
     for task, name in tasks.items():
         try:
-            what = f"no worker has started within {seconds:g} s" if task in late else ray.get(task)
+            what = f"no worker started within {seconds:g} s" if task in late else ray.get(task)
         except ray.exceptions.RayError as error:  # the node has gone, or its worker ended
             what = f"the check could not run: {str(error).strip().splitlines()[-1]}"
         if what:

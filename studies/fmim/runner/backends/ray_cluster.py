@@ -82,14 +82,14 @@ class RayCluster:
         """
         what, seconds = "Ray cannot start on this machine", START_S
         if self.address is not None:
-            what, seconds = f"no Ray cluster can be reached at --address {self.address}", JOIN_S
+            what, seconds = f"cannot join a Ray cluster at --address {self.address}", JOIN_S
         in_time = self._settled.wait(seconds)
         if threading.current_thread() is threading.main_thread():  # which alone can: Ray's handler prints a stack
             signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         if in_time and self._error is None:
             return Path(self._session, "logs")
-        why = str(self._error) if in_time else f"it has not let this program in for {seconds:g} s, see its logs"
-        hint = "" if self.address is None else "; where it asks for a token, set RAY_AUTH_TOKEN"
+        why = str(self._error) if in_time else f"no answer for {seconds:g} s; see its logs"
+        hint = "" if self.address is None else "; if it needs a token, set RAY_AUTH_TOKEN"
         raise ValueError(f"{what}: {why}{hint}; --backend inline needs no Ray") from self._error
 
     def leave(self) -> None:
@@ -191,7 +191,7 @@ def _check_address(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
     except (OSError, ValueError, OverflowError) as error:
         raise ValueError(
-            f"no Ray cluster can be reached at --address {address}: {error}; give HOST:PORT, or auto; --backend inline "
+            f"cannot reach a Ray cluster at --address {address}: {error}; give HOST:PORT or auto; --backend inline "
             "needs no Ray"
         ) from error
 
@@ -206,6 +206,6 @@ def _check_limits() -> None:
         needed = fixed + per_core * cores()
         if there < needed:
             raise ValueError(
-                f"Ray needs about {needed} {what} on {cores()} cores, but only {there:g} are left to this process: "
+                f"Ray needs about {needed} {what} on {cores()} cores, but this process may only use {there:g} more: "
                 "raise the limit, or use --backend inline, which needs no Ray"
             )

@@ -149,7 +149,7 @@ class Driver(tune.Callback):
             raise self._error
         if not self._has_workers and time.monotonic() - self._began > WORKER_S:
             told = last_words(self._logs)
-            raise ValueError(f"no worker of Ray has started within {WORKER_S:g} s\n{told}--backend inline needs none")
+            raise ValueError(f"no Ray worker started within {WORKER_S:g} s\n{told}--backend inline needs none")
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         self._has_workers = True

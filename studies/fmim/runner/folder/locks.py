@@ -65,7 +65,7 @@ def locked(out: Path) -> Iterator[str]:
                 f"{owner(out) or 'another process'}, is running in {out}: wait for it, or give another --out"
             ) from None
         except OSError as error:  # a network drive without locks
-            yield f"{out} cannot be locked ({error.strerror}): see to it that nobody else runs a study in it"
+            yield f"{out} cannot be locked ({error.strerror}): make sure that nobody else runs a study in it"
             return
         file.truncate()
         file.write(f"{LOCKED_BY} process {os.getpid()} on {platform.node()}, since {now()},\n")

@@ -36,7 +36,7 @@ def outcomes_of_plan(
     lost, foreign = [], []
 
     def move(path: Path, damaged: ValueError) -> None:
-        warn(f"{damaged}: moved to {set_aside(path).name}, and its trial runs again")
+        warn(f"{damaged}. It was moved to {set_aside(path).name}, and its trial runs again")
 
     for record in read_records(out, move):
         spec = planned.get(record.trial)
@@ -49,14 +49,14 @@ def outcomes_of_plan(
             lost.append(record.trial)
     if lost:
         raise ValueError(
-            f"{out} holds records of configurations that its proposals.json does not have (e.g. {lost[0]}): put the "
-            "file back, or --fresh to move the folder aside and start over"
+            f"{out} has records of configurations that its proposals.json does not have (e.g. {lost[0]}): put the "
+            "file back, or give --fresh to move the folder aside and start over"
         )
     if foreign:
         what = f"; {told}" if old and (told := _differences(old, new_study(plan, bank))) else ""
         raise ValueError(
-            f"{out} holds {len(foreign)} records of another plan (e.g. {foreign[0]}{what}): "
-            "give another --out, or --fresh to move them aside and start over"
+            f"{out} has {len(foreign)} records of another plan (e.g. {foreign[0]}{what}): "
+            "give another --out, or --fresh to move the folder aside and start over"
         )
     return outcomes
 
@@ -69,12 +69,12 @@ def _has_its_queries(out: Path, record: Record, warn: Callable[[str], None]) -> 
     try:
         if hashlib.sha256(read_file(path)).hexdigest() == record.queries_sha256:
             return True
-        what = f"{path} is damaged (another SHA-256)"
+        what = f"{path} is damaged (wrong SHA-256)"
     except FileNotFoundError:
         return False
     except Damaged as damaged:
         what = str(damaged)
-    warn(f"{what}: moved to {set_aside(path).name}, and its trial runs again")
+    warn(f"{what}. It was moved to {set_aside(path).name}, and its trial runs again")
     return False
 
 
@@ -94,12 +94,12 @@ def _proposals(out: Path, plan: Plan, bank: Bank, warn: Callable[[str], None]) -
             again = proposed_again(plan, bank, searched())
         except ValueError as error:
             raise ValueError(
-                f"{damaged}. The records do not give it back ({error}): put a copy of it back, or --fresh to move the "
+                f"{damaged}. It cannot be rebuilt from the records ({error}): put a copy back, or --fresh to move the "
                 "folder aside and start over"
             ) from damaged
         if os.path.lexists(path):
-            moved = f"moved to {set_aside(path).name}, and "
-        warn(f"{damaged}: {moved}made again from the records")
+            moved = f"It was moved to {set_aside(path).name}. "
+        warn(f"{damaged}. {moved}It is rebuilt from the records")
         again.write(path)
         return Proposals(out)
 
@@ -122,12 +122,11 @@ def _check_arms(out: Path, study: StudyFile | None, plan: Plan, proposals: Propo
         if proposed and study.seed != plan.seed:
             changed.append(f"seed was {study.seed}, is {plan.seed}")
         if arm.budget < proposed:
-            changed.append(f"{proposed} configurations are proposed, only {arm.budget} allowed now")
+            changed.append(f"{proposed} configurations were proposed, but only {arm.budget} are allowed now")
         if changed:
             raise ValueError(
-                f"arm {arm.name!r} of {out} was started with different settings: {'; '.join(changed)}. More samples "
-                "continue a search, anything else is another one: give another --out, or --fresh to move this one "
-                "aside and start over"
+                f"arm {arm.name!r} of {out} was started with different settings: {'; '.join(changed)}. A search "
+                "continues only with more samples: give another --out, or --fresh to move it aside and start over"
             )
 
 

@@ -22,7 +22,7 @@ def write_overview(folder: Path) -> Path:
     """
     page = folder / "index.html"
     if is_foreign(page):
-        raise ValueError(f"{page} is somebody else's and stays as it is: move it to have an overview there")
+        raise ValueError(f"{page} was not written by fmim, so it is not overwritten: move it to get an overview there")
     with one_at_a_time(folder):
         studies = read_overview(folder, lambda out: owner(out) is not None)
         write_text(page, overview_page(folder.absolute().name, studies, datetime.now(UTC)))

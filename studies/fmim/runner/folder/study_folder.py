@@ -32,10 +32,10 @@ DOCUMENTS: dict[str, type[Document]] = {
     "calibration.json": CalibrationFile,
 }
 WITHOUT = {
-    "study.json": "the study goes on from its records, as a new one in MLflow",
-    "selection.json": "winners are found again from the records, and their time of selection is lost",
+    "study.json": "the study resumes from its records, as a new study in MLflow",
+    "selection.json": "winners are selected again from the records, but the time of selection is lost",
 }
-"""What becomes of a study without a document that says what was decided; a damaged one is not made again unasked."""
+"""The effect of removing a document that records a decision; a damaged one is never rebuilt unasked."""
 FILES = (*DOCUMENTS, "progress.json", "surfaces.json", LOCK)
 FOLDERS = ("code", "records", "checkpoints", "report", "samples")
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # which file managers leave in any folder
@@ -56,7 +56,7 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
     place = nearest_place(out)
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
         what = "cannot be written to" if place.is_dir() else "is a file"
-        raise ValueError(f"--out {out}: {place} {what}: give another folder")
+        raise ValueError(f"--out {out}: {place} {what}; give another folder")
     if not out.exists():
         return
     if not fresh:
@@ -65,7 +65,7 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
     if foreign:
         more = f" and {len(foreign) - NAMED} more" if len(foreign) > NAMED else ""
         raise ValueError(
-            f"a study has its folder to itself: give another --out, since {out} holds what no study writes: "
+            f"--out {out} must be empty or of this study alone. Give another folder: it has other files, "
             f"{', '.join(foreign[:NAMED])}{more}"
         )
     owners = () if fresh else (_read(out / name) for name in ("study.json", "calibration.json"))
@@ -88,8 +88,8 @@ def _check_decisions(out: Path) -> None:
         try:
             DOCUMENTS[name].find(out / name)
         except Damaged as damaged:
-            to_do = f"put a copy of it back, or move it out of the folder: without it, {without}"
-            raise ValueError(f"{damaged}. To go on, {to_do}") from damaged
+            to_do = f"put a copy back, or move it out of the folder: without it, {without}"
+            raise ValueError(f"{damaged}. To resume, {to_do}") from damaged
 
 
 def _read(path: Path) -> Document | None:
@@ -160,7 +160,7 @@ class Replicate:
         return (
             f"Similarity is the cosine between embeddings of arm {record.arm} ({study.arm(record.arm).label}), seed "
             f"{record.replicate}, of the study {study.study} ({study.preset}), trained on {data}: it ranks candidates, "
-            "and is no probability that two images show the same person."
+            "but is not a probability that two images show the same person."
         )
 
 
@@ -180,8 +180,8 @@ def find_replicate(out: Path, arm: str, seed: int, trust_code: bool = False) -> 
     if seed not in replicates:
         there = ", ".join(map(str, replicates)) or "none yet"
         raise ValueError(
-            f"arm {arm!r} of {out} has no completed replicate with seed {seed}; those with a model: {there}. "
-            f"`fmim status {out}` shows how far the study is"
+            f"arm {arm!r} of {out} has no completed replicate with seed {seed}; seeds with a model: {there}. "
+            f"`fmim status {out}` shows the progress of the study"
         )
     return Replicate(out, study, replicates[seed])
 

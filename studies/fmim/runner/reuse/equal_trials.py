@@ -1,4 +1,4 @@
-"""Equal trials: those that other studies have results of, and those of a plan that need no training for that."""
+"""Equal trials: those that other studies have trained, and those of a plan that need no training because of it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class EarlierTrials:
 
 
 NOTHING = EarlierTrials(Path(), reuse=False)
-"""For a study whose trials are all trained."""
+"""For a study that trains all of its trials."""
 
 
 def earlier_trials(
@@ -97,7 +97,7 @@ def _may_serve(out: Path, data_fingerprint: str, seed: int) -> bool:
 
 
 Taken = tuple[TrialSpec, str]
-"""A trial that takes the record of an equal one, and the folder of the study in which that ran, or will."""
+"""A trial that reuses the record of an equal one, and the folder of the study that runs the equal one."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from fmim_core.trial.spec import TrialSpec
 OF_THE_STUDY = (
     "trial", "study", "preset", "arm", "configuration", "stage", "variation", "search_split", "config", "data",
 )  # fmt: skip
-"""What a record says of its trial and study; trials of one fingerprint have all other settings in common."""
+"""The fields that name a record's trial and study; trials of one fingerprint agree in all other settings."""
 
 
 def read_usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
@@ -41,12 +41,12 @@ def read_usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
     """
     record = Record.read(path)
     if record.fingerprint != spec.fingerprint or not record.has_result:
-        raise ValueError(f"{path} is not what its first lines say")
+        raise ValueError(f"{path} contradicts its first lines")
     trained = "the CPU" if record.cost.device == "cpu" else record.cost.device
     if (record.cost.device != "cpu") != on_gpu:
-        raise ValueError(f"trained on {trained}, which rounds otherwise than {'a GPU' if on_gpu else 'the CPU'}")
+        raise ValueError(f"trained on {trained}, which rounds differently from {'a GPU' if on_gpu else 'the CPU'}")
     if record.environment.get("torch") != torch.__version__:
-        raise ValueError(f"trained with torch {record.environment.get('torch')}, here is {torch.__version__}")
+        raise ValueError(f"trained with torch {record.environment.get('torch')}, not {torch.__version__}")
     out = path.parents[1]
     if record.queries_sha256 is not None:
         read_queries(queries_path(out, record.trial), record.queries_sha256)
@@ -54,7 +54,7 @@ def read_usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
         weights = checkpoint_path(out, record.trial)
         content = read_checkpoint(weights, torch.device("cpu"))
         if content is None or not content["complete"] or content["fingerprint"] != record.fingerprint:
-            raise ValueError(f"{weights} does not hold the weights of {record.trial}")
+            raise ValueError(f"{weights} does not have the weights of {record.trial}")
     return record
 
 
@@ -152,7 +152,7 @@ class SharedRecords:
             except (ValueError, OSError) as why:
                 if (where, str(why)) not in self._told:
                     self._told.add((where, str(why)))
-                    self._tell(f"not reused from {where}: {why}")
+                    self._tell(f"results of {where} are not reused: {why}")
                 continue
             taken = write_copy(path, record, spec, self._out, folder)
             self.reused[taken.reused_from.where if taken.reused_from else where] += 1

@@ -225,5 +225,5 @@ def proposed_again(plan: Plan, bank: Bank, searched: Mapping[str, Record]) -> Pr
     proposed = {spec.id: spec.configuration for search in searches for trials in search.trials for spec in trials}
     for trial, record in searched.items():
         if record.configuration != proposed.get(trial):
-            raise ValueError(f"{trial} has {record.configuration}, proposed would be {proposed.get(trial, 'nothing')}")
+            raise ValueError(f"{trial} has {record.configuration}, the search proposes {proposed.get(trial, 'none')}")
     return proposals.file

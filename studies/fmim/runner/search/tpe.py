@@ -43,7 +43,7 @@ class TPE(Sampled):
     def warnings(self, space: Space) -> list[str]:
         """Warn of an estimator that never takes over."""
         adapted = self.results_needed(self.budget(space)) - self.startup
-        return [] if adapted > 0 else [f"TPE(samples={self.samples}, startup={self.startup}) is a random search"]
+        return [] if adapted > 0 else [f"TPE(samples={self.samples}, startup={self.startup}) is only a random search"]
 
     def suggest(self, history: History) -> Iterator[Configuration]:
         """Yield what the estimator asks for, with a new seed each time."""

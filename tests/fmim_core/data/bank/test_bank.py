@@ -75,7 +75,7 @@ def test_the_test_index_is_read_only_when_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([*ROWS, ("007", "", 60.0, "test"), ("7", "", 1.0, "test")], r"2 subjects are on both sides.*:\n  007\n  7$"),
+        ([*ROWS, ("007", "", 60.0, "test"), ("7", "", 1.0, "test")], r"2 subjects are in both.*:\n  007\n  7$"),
         ([row for row in ROWS if row[3] == "train"], "no image has the split 'test'"),
     ],
 )
@@ -152,14 +152,14 @@ def flip(path: Path, position: int) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda path: (path / "images.u8").write_bytes(b"123"), "images.u8 has 3 bytes, 512 expected"),
+        (lambda path: (path / "images.u8").write_bytes(b"123"), "images.u8 has 3 bytes instead of 512"),
         (lambda path: (path / "images.u8").write_bytes(bytes(512)), "images.u8 (rows 0 to 7) changed after the bank"),
         (lambda path: (path / "images.u8").unlink(), "images.u8 has 0 bytes"),
         (lambda path: (path / "test.csv").unlink(), "test.csv is missing"),
         (lambda path: (path / "bank.json").unlink(), "bank.json is missing"),
         (lambda path: (path / "bank.json").write_text(""), "bank.json is not readable JSON"),
         (lambda path: (path / "bank.json").write_text("[]"), "bank.json has schema []"),
-        (lambda path: (path / "bank.json").write_text('{"schema": 3}'), "bank.json lacks or has too much"),
+        (lambda path: (path / "bank.json").write_text('{"schema": 3}'), "bank.json has a missing or an unknown entry"),
         (lambda path: flip(path / "bank.json", 100), "bank.json: its content does not match its sha256"),
         (lambda path: edit(path / "bank.json", lambda about: about["blocks"]["sha256"].pop()), "a SHA-256 for each"),
         (lambda path: edit(path / "bank.json", lambda about: about["files"].clear()), "bank.json was changed"),
@@ -177,7 +177,7 @@ def test_a_damaged_bank_is_set_aside_and_built_again(
     assert contents(aside) == damaged
     assert told[0].startswith(f"the bank in {whole.path} is damaged: ")
     assert message in told[0]
-    assert told[0].endswith(f": moved to {aside.name}, and built again")
+    assert f"moved to {aside.name}" in told[0]
     assert build_bank(Tiny(), SIZE, tmp_path, tell=told.append).fingerprint == whole.fingerprint
     assert len(told) == 1
 

@@ -142,7 +142,7 @@ def test_too_little_room_is_said_before_anything_is_decoded(tmp_path: Path, monk
     usage = type("Usage", (), {"free": 63_999})
     monkeypatch.setattr(partial.shutil, "disk_usage", lambda path: usage)
     source = Pictures()
-    with pytest.raises(ValueError, match=r"needs 64000 more bytes, .* has 63999 free"):
+    with pytest.raises(ValueError, match=r"needs 64000 more bytes, .* has only 63999 free"):
         build_bank(source, SIZE, tmp_path)
     assert source.reads == []
 
@@ -208,9 +208,7 @@ def test_a_torn_log_costs_the_block_that_it_was_about_to_tell_of(tmp_path: Path,
 
 def test_mending_some_images_costs_decoding_those_alone(tmp_path: Path, whole: Bank) -> None:
     first = Files(bad=[3, 600])
-    with pytest.raises(
-        ValueError, match=r"2 of 1000 images cannot be used:\n  3\.png: empty\n  600\.png: empty\nThe others"
-    ):
+    with pytest.raises(ValueError, match=r"2 of 1000 images cannot be used:\n  3\.png: empty\n  600\.png: empty\n"):
         build_bank(first, SIZE, tmp_path)
     assert sorted(first.reads) == list(range(COUNT))  # the bad ones are all found in one pass
     mended = Files(mended=[3, 600])

@@ -62,7 +62,7 @@ def test_bits_beside_the_stored_ones_are_dropped_when_compressed(tmp_path: Path)
         made.compress(RLELossless)
         np.testing.assert_array_equal(grey(made, tmp_path), SHOWN)
     made.file_meta.TransferSyntaxUID = JPEG2000Lossless
-    with pytest.raises(ImageProblem, match=r"HighBit 13, BitsStored 12 contradict a picture stored as JPEG 2000"):
+    with pytest.raises(ImageProblem, match=r"HighBit 13, BitsStored 12 contradict .* JPEG 2000"):
         grey(made, tmp_path)
 
 
@@ -107,24 +107,24 @@ def nested(name: str) -> Sequence:
 @pytest.mark.parametrize(
     ("elements", "message"),
     [
-        ({"WindowCenter": "NaN", "WindowWidth": "4096"}, "WindowCenter is nan, no finite number"),
-        ({"WindowCenter": "9", "WindowWidth": "inf"}, "WindowWidth is inf, no finite number"),
-        ({"RescaleSlope": "-inf"}, "RescaleSlope is -inf, no finite number"),
-        ({"RescaleIntercept": "nan"}, "RescaleIntercept is nan, no finite number"),
+        ({"WindowCenter": "NaN", "WindowWidth": "4096"}, "WindowCenter is nan, which is not finite"),
+        ({"WindowCenter": "9", "WindowWidth": "inf"}, "WindowWidth is inf, which is not finite"),
+        ({"RescaleSlope": "-inf"}, "RescaleSlope is -inf, which is not finite"),
+        ({"RescaleIntercept": "nan"}, "RescaleIntercept is nan, which is not finite"),
         (
             {"RescaleSlope": "1e308", "RescaleIntercept": "1e308"},
             "rescaling and window give numbers that are not finite",
         ),
         ({"WindowCenter": "9", "WindowWidth": "0.5"}, "WindowWidth 0.5 is too small for the window LINEAR"),
-        ({"WindowCenter": "9"}, "a window of WindowCenter 9.0, WindowWidth None lacks one of the two"),
+        ({"WindowCenter": "9"}, "its window lacks a part: WindowCenter 9.0, WindowWidth None"),
         ({"PresentationLUTShape": "INVERSE"}, "PresentationLUTShape INVERSE contradicts MONOCHROME2"),
         ({"PresentationLUTShape": "LIN OD"}, "PresentationLUTShape LIN OD contradicts MONOCHROME2"),
         (
             {"PhotometricInterpretation": "MONOCHROME1", "PresentationLUTShape": "IDENTITY"},
             "PresentationLUTShape IDENTITY contradicts MONOCHROME1",
         ),
-        ({"PixelPresentation": "COLOR"}, "PixelPresentation: grey values that stand for colours"),
-        ({"PresentationLUTSequence": lut(0, [0, 1], 8)}, "PresentationLUTSequence changes grey values and is not read"),
+        ({"PixelPresentation": "COLOR"}, "PixelPresentation: .* stand for colours"),
+        ({"PresentationLUTSequence": lut(0, [0, 1], 8)}, "PresentationLUTSequence changes grey values"),
         ({"SharedFunctionalGroupsSequence": nested("FrameVOILUTSequence")}, "FrameVOILUTSequence changes grey values"),
         (
             {"PerFrameFunctionalGroupsSequence": nested("PixelValueTransformationSequence")},
@@ -134,20 +134,20 @@ def nested(name: str) -> Sequence:
         ({"Rows": 40000, "Columns": 40000}, "too many pixels, not decoded: 40000 x 40000"),
         ({"NumberOfFrames": 2}, "several frames"),
         ({"PixelData": RAMP.tobytes()[:-2]}, "truncated: 124 of 126 bytes"),
-        ({"PixelData": None}, "no pixel data: truncated, or a header alone"),
+        ({"PixelData": None}, "no pixel data"),
         ({"Rows": None}, r"DICOM without an image, or cut short \(no SOPClassUID\)"),
         ({"BitsAllocated": 32}, "MONOCHROME2 pixels of 32 bits have no fixed range"),
-        ({"PhotometricInterpretation": "CMYK"}, "pixels of the kind CMYK are not read, only MONOCHROME1, "),
-        ({"WindowCenter": 5, "WindowWidth": 9, "VOILUTFunction": "LOG"}, "VOILUTFunction LOG is not known"),
+        ({"PhotometricInterpretation": "CMYK"}, "pixels of kind CMYK cannot be read; allowed: MONOCHROME1, "),
+        ({"WindowCenter": 5, "WindowWidth": 9, "VOILUTFunction": "LOG"}, "VOILUTFunction LOG is unknown"),
         ({"RescaleSlope": 0, "RescaleIntercept": 0}, "RescaleSlope is 0"),
         ({"VOILUTSequence": lut(0, [1, 2], 20)}, r"VOILUTSequence has 2 of 2 entries of 20 bits"),
-        ({"BitsStored": 17}, "BitsStored 17, HighBit 11 cannot be of MONOCHROME2 in BitsAllocated 16"),
-        ({"HighBit": 10}, "BitsStored 12, HighBit 10 cannot"),
-        ({"HighBit": 16}, "BitsStored 12, HighBit 16 cannot"),
-        ({"SamplesPerPixel": 3, "PlanarConfiguration": 0}, "SamplesPerPixel 3, PixelRepresentation 0 cannot be MONO"),
+        ({"BitsStored": 17}, "BitsStored 17 and HighBit 11 .* MONOCHROME2 .* BitsAllocated 16"),
+        ({"HighBit": 10}, "BitsStored 12 and HighBit 10"),
+        ({"HighBit": 16}, "BitsStored 12 and HighBit 16"),
+        ({"SamplesPerPixel": 3, "PlanarConfiguration": 0}, "SamplesPerPixel 3 and PixelRepresentation 0 .* MONO"),
         (
             {"BitsAllocated": 8, "BitsStored": 8, "HighBit": 7, "PhotometricInterpretation": "RGB"},
-            "SamplesPerPixel 1, .* RGB",
+            "SamplesPerPixel 1 .* RGB",
         ),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_file_that_inflates_without_end_is_refused_before_it_is_read(
         write_file_meta_info(file, made.file_meta)
         file.write(zlib.compress(bytes(1 << 23), wbits=-zlib.MAX_WBITS))
     monkeypatch.setattr(dicom, "MAX_FILE_BYTES", 1 << 22)
-    with pytest.raises(ImageProblem, match=r"bomb\.dcm: it inflates to more than 4194304 bytes"):
+    with pytest.raises(ImageProblem, match=r"bomb\.dcm: .* more than 4194304 bytes"):
         read_image(tmp_path / "bomb.dcm")
 
 
@@ -212,7 +212,7 @@ def test_films_met_in_the_field() -> None:
     padded = read_image(ODD_2 / "dicom" / "padding_mono1.dcm")
     inside = [255 - int(255 * (500 + 65 * column // 2) / 4095 + 0.5) for column in range(8, 56)]
     np.testing.assert_array_equal(padded, np.pad([inside] * 48, 8))
-    with pytest.raises(ImageProblem, match=r"window_nan\.dcm: WindowCenter is nan, no finite number"):
+    with pytest.raises(ImageProblem, match=r"window_nan\.dcm: WindowCenter is nan, which is not finite"):
         read_image(ODD_2 / "dicom" / "window_nan.dcm")
     with pytest.raises(ImageProblem, match=r"window_comma\.dcm: WindowCenter is not a number .*'2047,5'"):
         read_image(ODD_2 / "dicom" / "window_comma.dcm")

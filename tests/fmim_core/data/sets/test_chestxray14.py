@@ -58,14 +58,14 @@ def test_the_real_metadata_differs_from_the_paper_in_two_things(real: Listing) -
         "split": {"rule": "official lists"},
         "months_unknown": 0,
         "differences_from_paper": [
-            "9 test images beyond year 12 are dropped by the paper's rule (25,596 → 25,587), yet its 58.1 % male among "
-            "the test images and its 15,735 test images with disease count them: without them 58.2 and 15,730.",
-            "36,024 training images with disease, where the paper prints 36,324.",
+            "The paper's rule leaves out 9 test images after year 12 (25,596 → 25,587), but its 58.1 % male among the "
+            "test images and its 15,735 test images with disease include them. Without them there are 58.2 and 15,730.",
+            "36,024 training images with disease; the paper has 36,324.",
         ],
     }
     (dropped,) = real.findings
     assert (dropped.severity, len(dropped.places)) == ("note", 9)
-    assert dropped.what == "test images beyond year 12, dropped as by the paper"
+    assert dropped.what == "test images after year 12, left out as in the paper"
     names = ["Data_Entry_2017_v2020.csv.gz", "train_val_list.txt.gz", "test_list.txt.gz"]
     assert real.description.files == {name: hashlib.sha256((NIH / name).read_bytes()).hexdigest() for name in names}
 
@@ -87,7 +87,7 @@ def test_a_small_v2020(tmp_path: Path) -> None:
     assert "7 frontal chest radiographs of 4 subjects from ChestX-ray14" in description.about
     assert list(description.files) == ["Data_Entry_2017_v2020.csv", "train_val_list.txt", "test_list.txt"]
     differences = description.details["differences_from_paper"]
-    assert (len(differences), differences[0]) == (21, "5 training images, where the paper prints 86,524.")
+    assert (len(differences), differences[0]) == (21, "5 training images; the paper has 86,524.")
 
 
 def test_a_small_v2017(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_small_v2017(tmp_path: Path) -> None:
         "age of 00000001_000.png: 58"
     )
     assert listing.description.details["release_evidence"] == evidence
-    what = "warning: release v2017, while the paper's numbers come with v2020"
+    what = "warning: release v2017, but the paper used v2020"
     assert told(listing) == {what: (evidence,)}
 
 
@@ -178,7 +178,7 @@ def test_images_twice_missing_and_unknown(tmp_path: Path) -> None:
     (root / "images" / TRAIN[2]).unlink()
     listing = ChestXray14().listing(root, metadata_only=False)
     assert told(listing) == {
-        "error: images in two places": ("images/00000001_000.png and more/00000001_000.png",),
+        "error: images found more than once": ("images/00000001_000.png and more/00000001_000.png",),
         "warning: images without a row in the table, left out": ("00000099_000.png",),
         "error: missing images": ("00000002_000.png",),
     }
@@ -195,7 +195,7 @@ def test_year_13_is_dropped_from_the_test_alone(tmp_path: Path) -> None:
     Image.new("L", (8, 8)).save(root / "00000003_002.png")
     (root / "00000003_000.png").unlink()  # the dropped image need not be there
     listing = ChestXray14().listing(root, metadata_only=False)
-    assert told(listing) == {"note: test images beyond year 12, dropped as by the paper": ("00000003_000.png",)}
+    assert told(listing) == {"note: test images after year 12, left out as in the paper": ("00000003_000.png",)}
     assert listing.index["image"].tolist() == [*TRAIN[:3], TEST[1], *TRAIN[3:], "00000003_002.png"]
     assert listing.index["months"].tolist() == [0, 12, 0, 0, 0, 156, 144]
 
@@ -238,7 +238,7 @@ def test_files_missing_or_there_twice(tmp_path: Path) -> None:
     (root / "Data_Entry_2017.csv").write_text(V2017)
     (root / "test_list.txt").unlink()
     (root / "train_val_list.txt.gz").write_bytes(b"")
-    with pytest.raises(ValueError, match="must hold one") as caught:
+    with pytest.raises(ValueError, match="must contain one") as caught:
         ChestXray14().listing(root, metadata_only=True)
     assert [line for line in str(caught.value).splitlines() if line.startswith("  ")] == [
         "  Data_Entry_2017*.csv: Data_Entry_2017.csv, Data_Entry_2017_v2020.csv",

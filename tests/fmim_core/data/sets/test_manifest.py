@@ -95,7 +95,7 @@ def test_links_are_followed_inside_the_tables_folder_alone(
     (folder / "inner").symlink_to(folder / "x")
     (folder / "x" / "f.png").symlink_to(folder / "x" / "a.png")
     assert source(folder, GOOD.replace("x/a", "inner/a").replace("x/b", "x/f")).read(1, 8).shape == (8, 8)
-    with pytest.raises(ValueError, match=r"images not inside .* \(1\): line 2 'x/\.\./\.\./"):
+    with pytest.raises(ValueError, match=r"images outside .* \(1\): line 2 'x/\.\./\.\./"):
         source(folder, GOOD.replace("x/a.png", "x/../../x/a.png"))
     elsewhere = tmp_path_factory.mktemp("disk")
     (elsewhere / "x").mkdir()
@@ -103,7 +103,7 @@ def test_links_are_followed_inside_the_tables_folder_alone(
         (folder / "x" / f"{name}.png").rename(elsewhere / "x" / f"{name}.png")
         (folder / "x" / f"{name}.png").symlink_to(elsewhere / "x" / f"{name}.png")
     (folder / "disk").symlink_to(elsewhere / "x")
-    out = rf"images that links lead out of {folder}: copy the files into it, or put the table into a folder above them"
+    out = rf"images that are links to files outside {folder}: copy the files into it, or move the table above them"
     with pytest.raises(ValueError, match=rf"{out} \(2\): line 2 'x/a\.png' leads to {elsewhere}/x/a\.png, line 3 "):
         source(folder)
     with pytest.raises(ValueError, match=rf"{out} .*line 3 'disk/b\.png' leads to {elsewhere}/x/b\.png"):
@@ -192,10 +192,10 @@ def two_sets(folder: Path) -> Listing:
 def test_a_table_without_months_has_every_image_as_query_and_gallery(tmp_path: Path) -> None:
     listing = same_set(tmp_path)
     assert [(f.severity, f.what, f.places) for f in listing.findings] == [
-        ("note", "role taken as blank", ("line 8 'NA'",)),
-        ("warning", "subjects with one image of the role both: their queries have no match", ("b",)),
+        ("note", "role cells read as blank", ("line 8 'NA'",)),
+        ("warning", "subjects with only one image with the role both: their queries have no match", ("b",)),
     ]
-    assert listing.description.about.endswith("every image of the role both is query and gallery, itself left out.")
+    assert listing.description.about.endswith("each image with the role both is searched for among all others.")
     bank = build_bank(FileSource(listing), 8, tmp_path / "banks")
     bank.check()
     development, test = bank.development(), bank.open_test()
@@ -213,7 +213,7 @@ def test_a_table_without_months_has_every_image_as_query_and_gallery(tmp_path: P
 def test_roles_decide_and_months_only_group(tmp_path: Path) -> None:
     source = FileSource(two_sets(tmp_path))
     (found,) = source.description.details["findings"]
-    assert found["what"] == "subjects with queries and no gallery image: their queries have no match"
+    assert found["what"] == "subjects with queries but no gallery image: their queries have no match"
     bank = build_bank(source, 8, tmp_path / "banks")
     development, test = bank.development(), bank.open_test()
     assert not development.same_set
@@ -239,15 +239,15 @@ def test_counts_say_what_is_evaluated(tmp_path: Path) -> None:
     ("header", "rows", "message"),
     [
         ("image,subject,role,split", [*SAME_SET, "e.png,e,probe,test"],
-         r"roles other than gallery, query, both, blank \(1\): line 9 'probe'"),
+         r"roles other than gallery, query, both or blank \(1\): line 9 'probe'"),
         ("image,subject,role,split", [*SAME_SET, "e.png,d,query,test"],
-         r"roles both beside gallery or query: .* \(1\): test: 2 both, 1 query"),
+         r"role both beside gallery or query: .* \(1\): test: 2 both, 1 query"),
         ("image,subject,role,split", [*SAME_SET[:4], "e.png,e,both,test"],
-         "no subject in test has two images of the role both, so retrieval cannot be scored"),
+         "no subject in test has two images with the role both, so retrieval cannot be scored"),
         ("image,subject,role,months,split", [*TWO_SETS[:4], "e.png,e,query,0,test", "f.png,f,gallery,0,test"],
          "no subject in test has a gallery image and a query, so"),
         ("image,subject,side,split", ["e.png,e,,test"],
-         r"lacks the columns \['months'\]; found: .*; 'role' can stand for 'months'"),
+         r"lacks the columns \['months'\]; found: .*; 'role' can replace 'months'"),
     ],
 )  # fmt: skip
 def test_roles_that_are_refused(tmp_path: Path, header: str, rows: list[str], message: str) -> None:

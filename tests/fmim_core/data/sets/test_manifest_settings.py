@@ -124,7 +124,7 @@ def test_settings_have_the_tables_name(table: str, folder: Path) -> None:
             "intervall = 'week'",
             r"unknown field 'intervall'; .* has mean, std, interval, channels\. Did you mean 'interval'",
         ),
-        ("interval = week", r"is not a TOML file, with lines such as mean = 0\.5: .*line 1"),
+        ("interval = week", r"is not a TOML file \(with lines such as mean = 0\.5\): .*line 1"),
         (b"\xff\xfe", "is not a TOML file"),
     ],
 )

@@ -67,7 +67,7 @@ def test_images_and_rows_without_each_other(folder: Path) -> None:
     assert row[["age", "grade", "disease", "split"]].tolist() == ["", "", "", "train"]
     crop = "ResizedImages/9000001_{}.png".format
     assert found(listing, "warning") == {
-        "image files left out, whose path does not tell ID, visit and side": (
+        "image files left out, because their path does not give ID, visit and side": (
             crop("12_x_B"),
             crop("R"),
             "ResizedImages/IM-0001.jpg",
@@ -77,9 +77,9 @@ def test_images_and_rows_without_each_other(folder: Path) -> None:
             "ResizedImages/9000009_00_1234_L.png",
             "ResizedImages/9000009_00_1234_R.png",
         ),
-        "visits with images and no clinical table (allclinical…)": ("month 24",),
-        "visits with images and no readings (kxr_sq_bu…)": ("month 24",),
-        "knees without a row in the clinical table of their visit, used all the same": (
+        "visits with images but no clinical table (allclinical…)": ("month 24",),
+        "visits with images but no readings (kxr_sq_bu…)": ("month 24",),
+        "knees without a row in the clinical table of their visit, still used": (
             crop("00_1234_L"),
             crop("00_1234_R"),
         ),
@@ -88,7 +88,7 @@ def test_images_and_rows_without_each_other(folder: Path) -> None:
     notes = {finding.what: finding.places for finding in listing.findings if finding.severity == "note"}
     assert notes["knees with more than one image at a visit"] == ("9000001 month 12 R",)
     assert notes["knees without a known grade"] == (crop("24_1234_R"),)
-    without = notes["knees with a row in a clinical table and no image"]
+    without = notes["knees with a row in a clinical table but no image"]
     assert {"9000007 month 0 R", "9000002 month 96 L"} <= set(without)
     assert not {"9000002 month 0 R", "9000001 month 0 R", "9000001 month 24 L"} & set(without)
     noticed = FileSource(listing).description.details["findings"]
@@ -101,11 +101,11 @@ def test_what_is_to_be_there_once(folder: Path) -> None:
     film = folder / "films" / "00m" / "0.C.2" / "9000001" / "20050101" / "00000001" / "001"
     film.parent.mkdir(parents=True)
     film.touch()
-    with pytest.raises(ValueError, match="to be there once") as caught:
+    with pytest.raises(ValueError, match="files that exclude each other") as caught:
         oai(folder)
     assert str(caught.value).splitlines() == [
-        f"{folder} has what is to be there once: keep one of each",
-        "  the table of enrollees 2 times: enrollees.xpt, metadata/Enrollees.txt",
+        f"{folder} has files that exclude each other: keep one of each",
+        "  2 tables of enrollees: enrollees.xpt, metadata/Enrollees.txt",
         "  readings of two editions: oai_kxrsemiquant01.txt, metadata/kxr_sq_bu00.txt",
         "  16 knee crops (ResizedImages/9000001_00_1234_L.png, …) and 1 films of both knees "
         "(films/00m/0.C.2/9000001/20050101/00000001/001, …)",
@@ -122,11 +122,11 @@ def test_folders_that_are_refused(folder: Path) -> None:
     content = enrollees.read_bytes()
     without_images(folder)
     crops(folder, IDS, months=(12, 24))
-    with pytest.raises(ValueError, match=r"no image of the baseline visit: OAI has .* in its screening download"):
+    with pytest.raises(ValueError, match=r"no image of the baseline visit: its films are in .* screening download"):
         FileSource(oai(folder))
     for path in folder.glob("*.png"):
         path.unlink()
-    with pytest.raises(ValueError, match=r"has no knee images, in it or below\. Give crops called <ID>_<months>_…_<L"):
+    with pytest.raises(ValueError, match=r"have no knee images\. Add crops called <ID>_<months>_…_<L"):
         oai(folder)
     readings.rename(readings.with_suffix(".sas7bdat"))
     with pytest.raises(ValueError, match=r"kxr_sq_bu00\.sas7bdat cannot be read as SAS"):
@@ -135,7 +135,7 @@ def test_folders_that_are_refused(folder: Path) -> None:
     with pytest.raises(ValueError, match=r"Enrollees\.txt lacks the columns \['v00site'\]"):
         oai(folder)
     enrollees.unlink()
-    with pytest.raises(ValueError, match=r"has no table called enrollees, .*enrollees\.sas7bdat, enrollees\.xpt"):
+    with pytest.raises(ValueError, match=r"have no table called enrollees, .*enrollees\.sas7bdat, enrollees\.xpt"):
         oai(folder)
 
 
@@ -172,7 +172,7 @@ def test_differences_from_the_paper() -> None:
         "test queries at year 5: 1 here, 0 in the paper",
         "test queries at year 8: 1,693 here, 1,694 in the paper",
         "train % men: 40.9 here, 59.1 in the paper",
-        "train % men: what the paper prints is nearer the share of women here, 59.1",
+        "train % men: the paper's number is closer to the share of women here, 59.1",
         "test images with disease: 5,410 here, 5,409 in the paper",
-        "1 images of visits without an age in their clinical table are used here; the paper's authors leave such out",
+        "1 images of visits without an age in their clinical table are used here; the paper's authors leave them out",
     ]

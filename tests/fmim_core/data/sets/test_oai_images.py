@@ -115,7 +115,7 @@ def dicom(path: Path, **tags: object) -> None:
 def test_arrays_that_unpack_beyond_the_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez_compressed(tmp_path / "landmarks.npz", preds=np.zeros(100_000))
     monkeypatch.setattr(formats, "MAX_BYTES", 50_000)
-    with pytest.raises(ValueError, match=r"landmarks\.npz .*holds more than 50000 bytes"):
+    with pytest.raises(ValueError, match=r"landmarks\.npz .*has more than 50000 bytes"):
         _kneel(tmp_path / "landmarks.npz")
 
 
@@ -147,7 +147,7 @@ def test_the_output_of_kneel_and_films_as_downloaded(tmp_path: Path) -> None:
         with pytest.raises(ImageProblem, match=message):
             Window(3, 2).cut(tmp_path / "001", pixels)
     (tmp_path / "001").write_bytes(b"no DICOM")
-    with pytest.raises(ImageProblem, match="no pixel spacing can be read from it, give the window's width in pixels"):
+    with pytest.raises(ImageProblem, match="its pixel spacing cannot be read, give the window's width in pixels"):
         Window(3, 2).cut(tmp_path / "001", pixels)
     assert (part[0, 0], part[-1, -1]) == (255, 255)
 
@@ -165,7 +165,7 @@ def test_windows() -> None:
     assert Window(7, 5, 8).cut("x", image)[5:].max() == 0
     with pytest.raises(ImageProblem, match=r"the point \(8, 2\) lies outside the image of 8 x 6"):
         Window(8, 2, 4).cut("x", image)
-    with pytest.raises(ImageProblem, match="a window of 2 pixels is too small: at least 4"):
+    with pytest.raises(ImageProblem, match="a window of 2 pixels is too small: give at least 4"):
         Window(3, 2, 3).cut("x", image)
 
 
@@ -179,20 +179,20 @@ def test_what_is_wrong_with_films(films: Path) -> None:
     path.write_text("\n".join(lines))
     listing = oai(films)
     assert found(listing, "warning") == {
-        "landmarks left out, which lack an image, a side R or L, or a number x, y, width": (
+        "landmarks left out, because they lack an image, a side R or L, or a number x, y or width": (
             f"line 3 {by_path(IDS[0], 0)}, L, ninety, 49.6, ",
         ),
-        "landmarks of images that are not there": ("9000009_12",),
+        "landmarks of images that do not exist": ("9000009_12",),
         "knees on films without landmarks, left out": (
             f"{by_path(IDS[0], 0)} L",
             *(f"{hand.relative_to(films)} {side}" for side in "RL"),
         ),
     }
     errors = found(listing, "error")
-    width = errors.pop("films that are not DICOM need the width of a knee in pixels in the landmarks")
+    width = errors.pop("films that are not DICOM: their landmarks must give the width of a knee in pixels")
     assert len(width) == len(listing.index) == 15
     assert errors == {
-        "landmarks whose image may be several films: name it by its path": (f"{IDS[0]}_12",),
+        "landmarks whose image fits several films: name it by its path": (f"{IDS[0]}_12",),
         "knees with more than one landmark": (f"{by_path(IDS[3], 12)} R",),
         "films whose right knee is right of the left one: a film's left half shows the patient's right knee": (
             by_path(IDS[0], 12),
@@ -201,14 +201,14 @@ def test_what_is_wrong_with_films(films: Path) -> None:
 
 
 def test_landmarks_that_are_refused(films: Path) -> None:
-    with pytest.raises(ValueError, match=r"has films of both knees .* and no landmarks: give KNEEL's output"):
+    with pytest.raises(ValueError, match=r"has films of both knees .* but no landmarks: add KNEEL's output"):
         oai(films)
     (films / "other.npz").write_bytes(b"PK and nothing")
-    with pytest.raises(ValueError, match=r"other\.npz is not KNEEL's output, with arrays called preds and imgs"):
+    with pytest.raises(ValueError, match=r"other\.npz is not KNEEL's output \(with arrays called preds and imgs"):
         oai(films)
     np.savez(films / "other.npz", preds=np.zeros((2, 2, 9, 2)), imgs=["a", "b"])
-    with pytest.raises(ValueError, match=r"preds of shape \(2, 2, 9, 2\): KNEEL's output has \(2, 2, 16, 2\)"):
+    with pytest.raises(ValueError, match=r"preds of shape \(2, 2, 9, 2\), but KNEEL's output has \(2, 2, 16, 2\)"):
         oai(films)
     landmarks(films, by_path)
-    with pytest.raises(ValueError, match=r"landmarks 2 times: landmarks\.csv, other\.npz"):
+    with pytest.raises(ValueError, match=r"2 files of landmarks: landmarks\.csv, other\.npz"):
         oai(films)

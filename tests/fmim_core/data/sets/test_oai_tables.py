@@ -36,7 +36,7 @@ def test_every_edition_reads_alike(tmp_path: Path, edition: str) -> None:
     crops(tmp_path / "ResizedImages", IDS)
     listing = oai(tmp_path)
     pd.testing.assert_frame_equal(listing.index, expected_index())
-    assert len(found(listing).get("second lines taken as their table's dictionary", ())) == 15 * ("dict" in edition)
+    assert len(found(listing).get("second lines that describe the columns, skipped", ())) == 15 * ("dict" in edition)
 
 
 def test_the_edition_of_the_data_archive(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_the_edition_of_the_data_archive(tmp_path: Path) -> None:
     expected["tkr"] = ["", "no", "", "no", "", "no", "", "yes", *["", "no"] * 4]
     pd.testing.assert_frame_equal(listing.index, expected)
     warned = found(listing, "warning")
-    assert warned == {"visits with images and no clinical table (allclinical…)": ("month 0", "month 12")}
+    assert warned == {"visits with images but no clinical table (allclinical…)": ("month 0", "month 12")}
 
 
 @pytest.mark.parametrize("missing", [MISSING, ".", ".A: Not Expected", "", "nan"])
@@ -91,7 +91,7 @@ def test_coded_cells(folder: Path, missing: str) -> None:
     assert index["grade"][index["months"] == 0].tolist() == ["", "2", "0", "3", "", "", "", ""]
     assert index["disease"][index["months"] == 0].tolist() == ["", "yes", "no", "yes", "", "", "", ""]
     assert found(listing) == {
-        "visits without an age in their clinical table: baseline age + months/12": (
+        "visits without an age in their clinical table: their age is baseline age + months/12": (
             "9000002 month 12",
             "9000004 month 12",
         ),
@@ -124,12 +124,12 @@ def test_cells_that_mean_nothing_are_told_and_unknown(folder: Path) -> None:
             "metadata/Enrollees.txt line 6 '9x'",
             "metadata/Enrollees.txt line 7 ''",
         ),
-        "sites other than A to E, taken as unknown": ("metadata/Enrollees.txt line 3 'F'",),
-        "sexes other than 1 (male) and 2 (female), taken as unknown": (
+        "sites other than A to E, set to unknown": ("metadata/Enrollees.txt line 3 'F'",),
+        "sexes other than 1 (male) and 2 (female), set to unknown": (
             "metadata/Enrollees.txt line 2 '3'",
             "metadata/Enrollees.txt line 5 'x'",
         ),
-        "ages that are not a number from 0 to 120, taken as unknown": (
+        "ages that are not a number from 0 to 120, set to unknown": (
             "metadata/AllClinical00.txt line 4 '160'",
             "metadata/AllClinical00.txt line 5 'old'",
         ),
@@ -137,7 +137,7 @@ def test_cells_that_mean_nothing_are_told_and_unknown(folder: Path) -> None:
             "metadata/kxr_sq_bu01.txt line 4 '3'",
             f"metadata/kxr_sq_bu01.txt line 5 '{MISSING}'",
         ),
-        "grades other than 0 to 4, taken as unknown": (
+        "grades other than 0 to 4, set to unknown": (
             "metadata/kxr_sq_bu01.txt line 2 '9'",
             "metadata/kxr_sq_bu01.txt line 3 '1.5'",
             "metadata/kxr_sq_bu01.txt line 6 'two'",
@@ -163,9 +163,9 @@ def test_contradictions_between_rows(folder: Path) -> None:
     assert grades == {("9000001", "R"): "2", ("9000002", "L"): "1", ("9000003", "R"): "0"}, "the first known ones"
     assert found(listing, "error") == {"participants enrolled at more than one site": ("9000002: B, C",)}
     assert found(listing, "warning") == {
-        "participants of two sexes: the first in file order is taken": ("9000001: M, F",),
-        "visits with two ages: the first in file order is taken": ("9000001 month 12: 61.0 years, 62.0 years",),
-        "knees that readings grade differently: the first in file order is taken": (
+        "participants of two sexes: the first in file order is used": ("9000001: M, F",),
+        "visits with two ages: the first in file order is used": ("9000001 month 12: 61.0 years, 62.0 years",),
+        "knees with several grades: the first in file order is used": (
             "9000001 month 0 R: 2 (project 15), 3 (project 37)",
         ),
     }
@@ -205,5 +205,5 @@ def test_replaced_knees(folder: Path) -> None:
     pipes(folder / "OUTCOMES99", columns)
     listing = oai(folder)
     assert right(listing) == {**right(listing), "9000001": [""] * 4, "9000002": ["yes"] * 4, "9000003": ["no"] * 4}
-    what = "replaced knees whose last visit before (V99E.KVSPR) is not told, taken as unknown"
+    what = "replaced knees without their last visit before it (V99E.KVSPR), set to unknown"
     assert found(listing, "warning") == {what: ("OUTCOMES99.txt line 2 '01/02/2006'",)}

@@ -46,14 +46,14 @@ def test_without_a_word_of_gpus_each_trial_has_one_where_there_are_any() -> None
 
 @pytest.mark.parametrize(("cpus", "gpus"), [(4.0, 0.0), (1.0, 0.5)])
 def test_what_no_node_has_is_refused_with_both_numbers(cpus: float, gpus: float) -> None:
-    words = rf"asks for {cpus:g} CPU and {gpus:g} GPU .* but 2 node\(s\) have 4 CPU and 0 GPU: ask for less"
+    words = rf"needs {cpus:g} CPU and {gpus:g} GPU .* but 2 node\(s\) have 4 CPU and 0 GPU: ask for less"
     with pytest.raises(ValueError, match=words):
         allot(cpus, gpus, [{"CPU": 2.0}, {"CPU": 2.0}])
 
 
 def test_more_cpus_than_this_process_may_use_are_refused_inline_in_the_same_words() -> None:
     there = f"{cores()} CPU and {torch.cuda.device_count()} GPU"
-    words = rf"asks for 10000 CPU and 0 GPU .* but 1 node\(s\) have {there}: ask for less"
+    words = rf"needs 10000 CPU and 0 GPU .* but 1 node\(s\) have {there}: ask for less"
     with pytest.raises(ValueError, match=words):
         Inline.of(10000.0, 0.0)
 
@@ -85,7 +85,7 @@ def test_what_is_wrong_on_a_node_is_said_in_words(banks: tuple[Bank, Bank]) -> N
     assert f"no bank in {place}" in str(fault_of_bank(place, bank.fingerprint))
     other.path.rename(bank.path)
     assert fault_of_bank(place, bank.fingerprint) == (
-        f"another bank, with fingerprint {other.fingerprint[:12]} instead of {bank.fingerprint[:12]}"
+        f"a different bank: its fingerprint is {other.fingerprint[:12]} instead of {bank.fingerprint[:12]}"
     )
 
 
@@ -93,7 +93,9 @@ def test_a_spoilt_bank_is_told_and_built_again(tmp_path: Path) -> None:
     source, told = PhantomSource(MINI.phantom), list[str]()
     spoil(build_bank(source, MINI.image_size, tmp_path / "banks"))
     bank = build_bank(source, MINI.image_size, tmp_path / "banks", tell=told.append)
-    assert re.search(r"images\.u8 \(rows 0 to .*\) changed after the bank was built: moved to .*\.damaged-", told[0])
+    assert re.search(
+        r"images\.u8 \(rows 0 to .*\) changed after the bank was built. It was moved to .*\.damaged-", told[0]
+    )
     assert fault_of_bank(str(bank.path), bank.fingerprint) is None
 
 
@@ -115,7 +117,9 @@ def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -
             with pytest.raises(ValueError, match=r"cannot be used on 1 of 2 nodes:\n  node .*\): .*images\.u8 \(rows"):
                 backend.check(bank)
             shutil.rmtree(bank.path)
-            with pytest.raises(ValueError, match=r"no bank in .*\nStart in a folder that all nodes share, or build"):
+            with pytest.raises(
+                ValueError, match=r"no bank in .*\nStart in a folder that all nodes share, or build"
+            ):
                 backend.check(bank)
     finally:
         nodes.shutdown()

@@ -129,8 +129,8 @@ def test_a_page_of_somebody_else_stays(tmp_path: Path, fmim_here: Program) -> No
     said: list[str] = []
     update_overview(tmp_path, said.append)
     assert said == [
-        f"the overview of studies is not up to date: {page} is somebody else's and stays as it is: move it to have an "
-        "overview there"
+        f"the overview of studies is not up to date: {page} was not written by fmim, so it is not "
+        "overwritten: move it to get an overview there"
     ]
     done = fmim_here("overview", ".", cwd=tmp_path)
     assert (done.returncode, page.read_text(encoding="utf-8")) == (2, "<h1>mine</h1>")

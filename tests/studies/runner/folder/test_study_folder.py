@@ -47,7 +47,7 @@ def test_a_file_system_without_locks_is_warned_of(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with locked(tmp_path) as warning:
-        assert warning.startswith(f"{tmp_path} cannot be locked (No locks available): see to it that nobody else")
+        assert warning.startswith(f"{tmp_path} cannot be locked (No locks available): make sure that nobody else")
 
 
 FOREIGN = {
@@ -102,7 +102,7 @@ def test_what_no_study_writes_is_refused_by_name(tmp_path: Path, name: str, fres
     path = tmp_path / "x" / name
     path.parent.mkdir(parents=True)
     path.write_text(FOREIGN[name])
-    refused(tmp_path, tmp_path / "x", f"holds what no study writes: {name.partition('/')[0]}$", fresh=fresh)
+    refused(tmp_path, tmp_path / "x", f"it has other files, {name.partition('/')[0]}$", fresh=fresh)
 
 
 def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused(tmp_path: Path) -> None:
@@ -115,12 +115,14 @@ def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused
     with pytest.raises(ValueError, match=r"selection\.json is a folder, .* move it out of the folder"):
         options(tmp_path, out).check()
     (out / "selection.json").rmdir()
-    names = r"holds what no study writes: \.lock, calibration\.json, checkpoints and 1 more$"
+    names = r"it has other files, \.lock, calibration\.json, checkpoints and 1 more$"
     with pytest.raises(ValueError, match=names):
         options(tmp_path, out).check()
 
 
-@pytest.mark.parametrize(("name", "without"), [("study.json", "goes on from its"), ("selection.json", "found again")])
+@pytest.mark.parametrize(
+    ("name", "without"), [("study.json", "resumes from its"), ("selection.json", "selected again")]
+)
 def test_a_damaged_decision_is_named_with_what_to_do_before_anything_is_written(
     tmp_path: Path, name: str, without: str
 ) -> None:
@@ -129,7 +131,7 @@ def test_a_damaged_decision_is_named_with_what_to_do_before_anything_is_written(
     for damaged in (b"", bytes(len(whole)), b"{}", b"null", b"[]", whole.replace(b"triplet_q1", b"triplet_q0")):
         (out / name).write_bytes(damaged)
         before = content(tmp_path)
-        with pytest.raises(ValueError, match=rf"^{out / name}.* To go on, put a copy .* or move it out .*{without}"):
+        with pytest.raises(ValueError, match=rf"^{out / name}.* To resume, put a copy .* or move it out .*{without}"):
             options(tmp_path, out).check()
         assert content(tmp_path) == before
     (out / name).unlink()
@@ -147,7 +149,7 @@ def test_a_file_is_no_folder_for_a_study_or_for_banks(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("a file")
     (tmp_path / "c").symlink_to(tmp_path / "nowhere")
     for fresh in (False, True):
-        refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another", fresh=fresh)
+        refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file; give another", fresh=fresh)
     for place in (tmp_path / "x", tmp_path / "c"):
         refused(tmp_path, tmp_path / "y", f"--banks {place}/d: {place} is a file: give", banks=place / "d")
 
@@ -158,7 +160,9 @@ def test_a_folder_of_another_version_is_refused_by_it_and_may_be_moved_aside(tmp
         fields = read_json(path) | {"schema": 4}
         path.write_text(json.dumps({name: value for name, value in fields.items() if name != "sha256"}))
     refused(
-        tmp_path, out, rf"^{out}/study\.json has schema 4, this version reads {SCHEMA}: .* or start over with --fresh"
+        tmp_path,
+        out,
+        rf"^{out}/study\.json has schema 4, but this version reads {SCHEMA}: .* or start over with --fresh",
     )
     options(tmp_path, out, fresh=True).check()
 
@@ -183,7 +187,7 @@ def test_the_mirrors_database_may_lie_in_the_folder_if_it_is_this_one(tmp_path: 
     for name in ("my.db", "my.db.lock", "my.db-wal"):
         (out / name).write_text("")
     options(tmp_path, out, tracking_uri=f"sqlite:///{out}/my.db").check()
-    refused(tmp_path, out, "holds what no study writes: mlflow-artifacts, my.db, my.db-wal and 1 more$")
+    refused(tmp_path, out, "it has other files, mlflow-artifacts, my.db, my.db-wal and 1 more$")
 
 
 @pytest.mark.slow

@@ -204,14 +204,14 @@ def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: tuple[TrialSpec,
     out = path.parents[1]
     whole = path.read_bytes()
     assert read_usable(path, spec, on_gpu=False) == record
-    with pytest.raises(ValueError, match="trained on the CPU, which rounds otherwise than a GPU"):
+    with pytest.raises(ValueError, match="trained on the CPU, which rounds differently from a GPU"):
         read_usable(path, spec, on_gpu=True)
 
     path.write_bytes(whole.replace(b'"replicate": 1', b'"replicate": 0'))
     with pytest.raises(ValueError, match="does not match its sha256"):
         read_usable(path, spec, on_gpu=False)
     edit(path, status="failed", metrics={"validation": None, "test": None})
-    with pytest.raises(ValueError, match="is not what its first lines say"):
+    with pytest.raises(ValueError, match="contradicts its first lines"):
         read_usable(path, spec, on_gpu=False)
     path.write_bytes(whole)
     edit(path, environment=record.environment | {"torch": "1.0"})
@@ -226,13 +226,13 @@ def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: tuple[TrialSpec,
         with pytest.raises(ValueError, match="is damaged"):
             read_usable(path, spec, on_gpu=False)
         file.unlink()
-        with pytest.raises(ValueError, match=f"{file.name} (is missing|does not hold the weights)"):
+        with pytest.raises(ValueError, match=f"{file.name} (is missing|does not have the weights)"):
             read_usable(path, spec, on_gpu=False)
         file.write_bytes(content)
     of_another = read_checkpoint(weights, torch.device("cpu"))
     assert of_another is not None
     write_checkpoint(weights, of_another | {"fingerprint": "0" * 64})
-    with pytest.raises(ValueError, match="does not hold the weights"):
+    with pytest.raises(ValueError, match="does not have the weights"):
         read_usable(path, spec, on_gpu=False)
 
 
@@ -270,7 +270,7 @@ def test_a_damaged_record_is_named_and_its_trial_trained(two: Path, tmp_path: Pa
     options = options_in(tmp_path, out=tmp_path / "reusing", reuse=True, banks=two / "banks")
     assert run_here(other_plan(), options, TextConsole(width=1000, soft_wrap=True)) == DONE
     said = capsys.readouterr().out
-    assert f"not reused from first: {path}: its content does not match its sha256" in said
+    assert f"results of first are not reused: {path}: its content does not match its sha256" in said
     mine = read_record(tmp_path / "reusing", "other_adatriplet.c00.fold0")
     assert mine is not None
     assert mine.reused_from is None

@@ -130,7 +130,7 @@ def test_what_cannot_be_is_refused_before_anything_starts() -> None:
     with pytest.raises(ValueError, match=r"--search-splits 4 needs as many fresh seeds, there are 3.*--replicates 4"):
         replace(PLAN, search_splits=4)
     study = catalogue.find("baselines")
-    with pytest.raises(ValueError, match="study 'baselines' searches nothing; leave it out"):
+    with pytest.raises(ValueError, match="study 'baselines' has no search: leave it out"):
         Plan(study, study.preset("smoke"), 0, 2, search_splits=2)
 
 

@@ -63,7 +63,7 @@ LONGER_SAYS = r"epsilon was \[0.1, 0.5\], is \[0.1, 0.5, 0.75\]"
         (TPE_ARM, arm("tpe", TPE(samples=4, startup=2)), "lam was .* is not there"),
         (TPE_ARM, arm("tpe", TPE(samples=4, startup=3), MIXED), "startup was 2, is 3"),
         (TPE_ARM, arm("tpe", Random(samples=4), MIXED), "kind was tpe, is random"),
-        (TPE_ARM, arm("tpe", TPE(samples=3, startup=2), MIXED), "4 configurations are proposed, only 3 allowed now"),
+        (TPE_ARM, arm("tpe", TPE(samples=3, startup=2), MIXED), "4 configurations were proposed, but only 3"),
         (arm("grid", Grid(), GRID), arm("grid", Grid(), LONGER_GRID), rf"arm 'grid' .* {LONGER_SAYS}"),
     ],
 )  # fmt: skip
@@ -92,7 +92,7 @@ def test_proposals_that_are_gone_are_made_again(tiny_bank: Bank, tmp_path: Path)
     (tmp_path / "proposals.json").unlink()
     assert outcomes_of_plan(tmp_path, plan, tiny_bank, told.append).keys() == records.keys()
     assert (tmp_path / "proposals.json").read_bytes() == whole
-    assert told == [f"{tmp_path / 'proposals.json'} is missing: made again from the records"]
+    assert told == [f"{tmp_path / 'proposals.json'} is missing. It is rebuilt from the records"]
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\0\0", b"{}", b"null", b"[]", b'{"schema": %d}' % SCHEMA])
@@ -109,7 +109,7 @@ def test_damaged_proposals_are_set_aside_and_made_again(tiny_bank: Bank, tmp_pat
         assert proposed == whole.arms[name][: len(proposed)]
     (aside,) = tmp_path.glob("proposals.json.damaged-*")
     assert aside.read_bytes() == content
-    assert told[0].endswith(f": moved to {aside.name}, and made again from the records")
+    assert told[0].endswith(f"moved to {aside.name}. It is rebuilt from the records")
     simulation.run()
     begun(tmp_path / "b", tiny_bank, plan)
     assert ProposalsFile.read(path) == ProposalsFile.read(tmp_path / "b" / "proposals.json")
@@ -121,7 +121,7 @@ def test_proposals_that_the_records_do_not_give_back_stay_as_they_are(tiny_bank:
     write_json(path, read_json(path) | {"configuration": {"epsilon": 0.1, "lam": 0.5, "beta": 0.25}})
     (tmp_path / "proposals.json").write_bytes(b"")
     message = (
-        r"proposals\.json is not readable JSON .* do not give it back \(tpe.c02.fold0 has .* would be .*put a copy"
+        r"proposals\.json is not readable JSON .* cannot be rebuilt from the records \(tpe.c02.fold0 has .* proposes"
     )
     with pytest.raises(ValueError, match=message):
         outcomes_of_plan(tmp_path, plan_of(TPE_ARM), tiny_bank)
