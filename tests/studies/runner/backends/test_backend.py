@@ -117,9 +117,7 @@ def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -
             with pytest.raises(ValueError, match=r"cannot be used on 1 of 2 nodes:\n  node .*\): .*images\.u8 \(rows"):
                 backend.check(bank)
             shutil.rmtree(bank.path)
-            with pytest.raises(
-                ValueError, match=r"no bank in .*\nStart in a folder that all nodes share, or build"
-            ):
+            with pytest.raises(ValueError, match=r"no bank in .*\nStart in a folder that all nodes share, or build"):
                 backend.check(bank)
     finally:
         nodes.shutdown()
