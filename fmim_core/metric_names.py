@@ -13,7 +13,7 @@ CMC_RANKS = (1, 5, 10)
 class Metric:
     """A metric's name in records, its label in reports, the direction that is better, and its unit.
 
-    mean_of: what a query has, whose mean over queries is the metric, where that has a name of its own.
+    mean_of: the name of a query's value, whose mean over queries is the metric, if it has a separate name.
     """
 
     name: str
@@ -45,9 +45,9 @@ Unit = Literal["day", "week", "month", "year"]
 
 @dataclass(frozen=True)
 class Interval:
-    """A unit of the time after baseline. Queries are grouped by how many of it that is, and metrics named after it.
+    """A unit of the time after baseline, by which queries are grouped and metrics are named.
 
-    unit: its name in keys, columns and texts. symbol: as short as it gets. months: its length.
+    unit: its name in keys, columns and texts. symbol: its abbreviation. months: its length.
     """
 
     unit: Unit

@@ -17,14 +17,14 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class Augmentation(KindConfig):
-    """An augmentation and its settings; in testing it is the normalised centre crop.
+    """An augmentation and its settings; evaluation uses the normalised centre crop.
 
     Args:
         crop: side of the square crop, in pixels of the bank's images.
         mean, std: normalisation (value − mean)/std, values being 0 to 1: (0.5, 0.3) for OAI, (0.5, 0.5) for
             ChestX-ray14; (0.449, 0.226) are the means over ImageNet's colours.
 
-    on_host: whether the CPU's generator draws and each image is augmented by itself, which is neither compiled nor
+    on_host: whether it draws from the CPU's generator and augments images one by one, which is neither compiled nor
     captured.
     """
 
@@ -88,7 +88,7 @@ class RandomDraws(NamedTuple):
 
 @AUGMENTATIONS.register
 class PaperAugmentation(Augmentation):
-    """Noise, rotation, random crop, gamma, normalisation, in this order (Suppl. Table 1a).
+    """Noise, rotation, random crop, gamma and normalisation, in this order (Suppl. Table 1a).
 
     Args:
         noise_p, noise_std: with this probability an image gets Gaussian noise, its sd uniform in [0, noise_std]

@@ -67,8 +67,8 @@ class TorchvisionTransforms(Augmentation):
     Each image has its own random numbers, drawn on its device; they follow from the seed and the epoch.
 
     Args:
-        transforms: as a list, [{"name": "RandomResizedCrop", "params": {"scale": [0.2, 1]}}, ...], or by name, dotted:
-            `augmentation.transforms.RandomHorizontalFlip.p`. All sizes are `crop`, to which they must lead.
+        transforms: a list, [{"name": "RandomResizedCrop", "params": {"scale": [0.2, 1]}}, ...], or dotted by name:
+            `augmentation.transforms.RandomHorizontalFlip.p`. All sizes are `crop`; the last image must have this size.
     """
 
     kind: Literal["torchvision"] = "torchvision"

@@ -1,1 +1,1 @@
-"""The losses: one file each, found by being there. A loss never computes a margin: it is given them."""
+"""The losses: one file each, registered on import. A loss receives its margins and never computes them."""

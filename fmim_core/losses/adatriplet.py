@@ -17,11 +17,11 @@ from fmim_core.triplets.similarities import Similarities
 class AdaTriplet(WeightlessLoss):
     """L = mean [φ_an − φ_ap + ε]₊ + λ mean [φ_an − β]₊; the gradients of the four regions are eq. 6.
 
-    Selection concerns the first term only: the second is there for easy triplets too.
+    Selection applies only to the first term; the second also includes easy triplets.
 
     Args:
         lam: λ ≥ 0.
-        selection, averaging: as for `Triplet`; averaging concerns both terms, each by itself.
+        selection, averaging: as for `Triplet`; averaging applies to each term separately.
         negative_pairs: the second mean is over each `unordered` pair once (the authors' choice), or `per_triplet`
             (eq. 5 as printed, if selection and averaging are `all`).
     """

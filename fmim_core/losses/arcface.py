@@ -14,7 +14,7 @@ from fmim_core.losses.pml import PML
 class ArcFace(Loss):
     """L = mean −log softmax over classes c of s·cos(θ_c + m·[c = y]), θ_c the angle to a learnt class vector.
 
-    Past θ_y + m = 180° the target's logit goes on falling as s·(cos θ_y − m sin m), m in radians.
+    Beyond θ_y + m = 180° the target's logit is s·(cos θ_y − m sin m), m in radians, and keeps falling.
 
     Args:
         margin_degrees: m in degrees; the paper's 5.7, 14.3, 28.6 and 43 are 0.1, 0.25, 0.5 and 0.75 radians.

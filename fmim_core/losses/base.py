@@ -17,7 +17,7 @@ from fmim_core.triplets.similarities import Similarities, TripletIndex
 
 
 class LossOutput(NamedTuple):
-    """A loss of a batch. Losses that know no triplets give not-a-number for them.
+    """The output of a loss for a batch. Losses without triplets return NaN for `active`.
 
     value: the loss (scalar, with gradient). active: triplets with a non-zero term (scalar); 0 in an empty batch.
     """
@@ -45,10 +45,10 @@ def no_triplets(value: Tensor) -> LossOutput:
 
 
 class LibraryLoss(LossModule):
-    """A loss of pytorch-metric-learning, or another module of embeddings and labels, with the library's miner, if any.
+    """A loss of pytorch-metric-learning, or another module of embeddings and labels, with an optional library miner.
 
-    Its weights, if it has any, are trained with the model, and float32 whatever the embeddings are. What it draws at
-    random follows from the labels of the batch, so that it is the same in a training that was interrupted.
+    Its weights, if any, are trained with the model, always in float32. Its random numbers follow from the labels of
+    the batch, so that a resumed training draws the same ones.
     """
 
     def __init__(self, loss: nn.Module, miner: nn.Module | None = None) -> None:
@@ -76,10 +76,10 @@ class LibraryLoss(LossModule):
 
 
 class Loss(KindConfig):
-    """A loss and its settings. It is given its margins, and never computes them.
+    """A loss and its settings. It receives its margins and never computes them.
 
-    uses_margins: whether there are margins in it, which a margin schedule then gives.
-    uses_beta: whether it has a term of negative pairs, with a margin β.
+    uses_margins: whether it has margins, which a margin schedule provides.
+    uses_beta: whether it has a term for negative pairs, with a margin β.
     waits_for_device: whether its module makes the host wait for a GPU; such a step cannot be one CUDA graph.
     """
 

@@ -19,7 +19,7 @@ class Contrastive(Loss):
     d = ‖f_i − f_j‖₂ = √(2 − 2φ_ij), in [0, 2] for unit embeddings.
 
     Args:
-        m_pos, m_neg: distances at which a positive pair is near enough, and a negative one far enough.
+        m_pos, m_neg: the distance below which a positive pair, and above which a negative pair, has no loss.
     """
 
     kind: Literal["contrastive"] = "contrastive"

@@ -50,10 +50,10 @@ class Reducer(LibraryClass):
 
 
 class Miner(LibraryClass):
-    """A miner of pytorch-metric-learning: it says which pairs or triplets of a batch count.
+    """A miner of pytorch-metric-learning: it chooses which pairs or triplets of a batch count.
 
     Args:
-        distance: by which it chooses; the miner's own default if nothing is said, whatever the loss has.
+        distance: the distance by which it chooses; by default the miner's own, not the loss's.
     """
 
     library: ClassVar = _library(
@@ -70,17 +70,17 @@ class Miner(LibraryClass):
 class PML(LibraryClass, Loss):
     """Any loss of pytorch-metric-learning that takes embeddings and labels, by the library's own names.
 
-    Embeddings have length 1. Losses that need the number of classes or the size of embeddings are given them; their
+    Embeddings have length 1. Losses that need the number of classes or the size of embeddings receive them; their
     weights, float32, are trained with the network.
 
     Args:
-        name: of the loss, e.g. `MultiSimilarityLoss`.
-        params: its parameters, e.g. {"alpha": 2, "beta": 50}; the library's defaults for all others.
-        miner: chooses the pairs or triplets of each batch that count; all do without one.
-        distance, reducer: instead of the loss's own.
+        name: the loss's name, e.g. `MultiSimilarityLoss`.
+        params: its parameters, e.g. {"alpha": 2, "beta": 50}; others have the library's defaults.
+        miner: chooses which pairs or triplets of each batch count; by default all.
+        distance, reducer: replacements for the loss's own.
 
     Raises:
-        ValueError: a name or a parameter that the installed version does not have, with those that it has.
+        ValueError: the installed version has no such name or parameter; the message lists those it has.
     """
 
     library: ClassVar = _library(

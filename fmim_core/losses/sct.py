@@ -15,9 +15,9 @@ from fmim_core.triplets.similarities import Similarities
 
 @LOSSES.register
 class SCT(WeightlessLoss):
-    """L = mean over all triplets of λ φ_an where φ_an > φ_ap, else of −log softmax(φ_ap, φ_an) at φ_ap.
+    """L = mean over all triplets of λ φ_an if φ_an > φ_ap, else of −log softmax(φ_ap, φ_an) at φ_ap.
 
-    The second is log(1 + exp(φ_an − φ_ap)). No margins.
+    The second case is log(1 + exp(φ_an − φ_ap)). It has no margins.
 
     Args:
         lam: λ ≥ 0, the weight of hard negatives.

@@ -19,8 +19,8 @@ class SoftTriple(Loss):
     S_c = Σ_k softmax_k(φ_k/γ) φ_k over the similarities φ_k to the centres of class c.
 
     Args:
-        margin: of the paper's list 0.01, 0.02, 0.05, 0.1.
-        centers: learnt centres of each class. la: scale of the logits. gamma: γ.
+        margin: the paper lists 0.01, 0.02, 0.05 and 0.1.
+        centers: number of learnt centres per class. la: scale of the logits. gamma: γ.
     """
 
     kind: Literal["softtriple"] = "softtriple"

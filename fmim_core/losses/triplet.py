@@ -50,8 +50,8 @@ class Triplet(WeightlessLoss):
     """L = mean over the selected triplets of [φ_an − φ_ap + ε]₊.
 
     Args:
-        selection: `all` triplets, or `semihard` (the authors' choice): 0 < Δ ≤ ε, the negative is farther than the
-            positive but within the margin; with ε = 0 that selects nothing.
+        selection: `all` triplets, or `semihard` ones (the authors' choice), 0 < Δ ≤ ε: the negative is farther than the
+            positive but within the margin. With ε = 0 that selects nothing.
         averaging: over the `nonzero` terms (the authors' choice), or over `all` selected ones.
     """
 

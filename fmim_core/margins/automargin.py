@@ -1,4 +1,4 @@
-"""AutoMargin: margins from the statistics of training itself (eqs. 7 and 8), and what the paper leaves open."""
+"""AutoMargin: margins from the statistics of the training itself (eqs. 7 and 8), with the paper's open choices."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from fmim_core.triplets.statistics import EpochStatistics, quantile
 class AutoMargin(MarginConfig):
     """ε(t) = max(0, μ_Δ(t)/K_Δ), β(t) = 1 + (μ_an(t) − 1)/K_an (eqs. 7, 8).
 
-    k_an is needed by losses with a negative-pair term, and left out otherwise.
+    k_an is required for losses with a negative-pair term and must be left out for others.
 
     Args:
-        initial: the margins until there are statistics of an epoch (`fmim_core.margins.base`).
+        initial: the margins of the first epoch (`fmim_core.margins.base`).
         statistic: μ is the `mean` (the paper), or the `median`.
-        update: μ is taken over the `epoch` before (the paper), over each `batch` itself, or the margins are a moving
-            `average` over batches, ε ← momentum·ε + (1 − momentum)·ε_batch, and β alike.
+        update: μ is computed over the previous `epoch` (the paper) or each `batch`; or the margins are a moving
+            `average` over batches, ε ← momentum·ε + (1 − momentum)·ε_batch, and likewise β.
     """
 
     kind: Literal["automargin"] = "automargin"

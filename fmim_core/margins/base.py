@@ -1,4 +1,4 @@
-"""The base of margin schedules: margins, their configuration, and what changes them over the epochs."""
+"""The base of margin schedules: margins, their configuration, and the schedules that change them over the epochs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Beta = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """A margin β of the negative-pair term, in [0, 1]."""
 
 Initial = Literal["measured", "released", "paper"]
-"""The ways to find the first epoch's margins.
+"""The choices for the first epoch's margins.
 
-measured: by the schedule's own formula, from the statistics of one pass over the first epoch's batches in which nothing
-is updated. It needs no value, and is the default for that reason.
+measured: the schedule's own formula on the statistics of one pass over the first epoch's batches, without updates. It
+needs no given value and is therefore the default.
 released: ε = 0.25, β = 0, as in the configuration that the authors released.
-paper: ε = 0, β = 0, as the paper's text and Fig. 3 have it. Semi-hard selection, 0 < Δ ≤ ε, then selects no triplet in
-the whole first epoch, and later margins follow from a network that the triplet term has not trained.
+paper: ε = 0, β = 0, as in the paper's text and Fig. 3. Semi-hard selection, 0 < Δ ≤ ε, then selects no triplet in
+the first epoch, so that later margins follow from a network that the triplet term has not trained.
 """
 
 GIVEN: Mapping[Initial, tuple[float, float]] = {"measured": (0.0, 0.0), "released": (0.25, 0.0), "paper": (0.0, 0.0)}
@@ -38,7 +38,7 @@ GIVEN: Mapping[Initial, tuple[float, float]] = {"measured": (0.0, 0.0), "release
 class Margins:
     """The margins in force: ε of the triplet term, β of the negative-pair term (NaN where there is none).
 
-    Scalar tensors during training, so that the device need not be waited for; plain numbers between epochs.
+    They are scalar tensors during training, so that nothing waits for the device, and plain numbers between epochs.
     """
 
     epsilon: float | Tensor
@@ -65,9 +65,9 @@ class Margins:
 class MarginSchedule(ABC):
     """Margins over the epochs of one training. `margins` is in force now.
 
-    Most schedules only define `observe`, which sets `margins` for the next epoch. One that follows the batches defines
-    `for_batch` too, computes on the device and sets `margins` there. One that remembers more than its margins says so
-    in `state` and `load_state`: a training that was interrupted resumes from them.
+    Most schedules only define `observe`, which sets `margins` for the next epoch. A schedule that follows the batches
+    also defines `for_batch`, computes on the device and sets `margins` there. A schedule with more state returns it
+    from `state` and restores it in `load_state`, so that an interrupted training can resume.
 
     needs_values: whether `observe` reads the values of Δ and φ_an themselves, for quantiles, rather than means alone.
     measures_first: whether `observe` is called before the first epoch too, as epoch 0, with the statistics of a pass
@@ -125,9 +125,9 @@ class EpochSchedule(MarginSchedule):
 
 
 class MarginConfig(KindConfig):
-    """A margin schedule's settings; a schedule never sees a loss, a loss never a schedule.
+    """A margin schedule's settings. Schedules and losses do not know each other.
 
-    gives_margins: whether there are margins at all; `none` alone has none. vary: whether ε and β change during a
+    gives_margins: whether it gives margins; only `none` does not. vary: whether ε and β change during a
     training; reports then draw them over the epochs.
     """
 

@@ -10,7 +10,7 @@ from fmim_core.margins.base import MARGINS, Beta, Constant, Epsilon, MarginConfi
 
 @MARGINS.register
 class FixedMargins(MarginConfig):
-    """ε and β given. β is needed by losses with a negative-pair term, and left out otherwise."""
+    """Given ε and β. β is required for losses with a negative-pair term and must be left out for others."""
 
     kind: Literal["fixed"] = "fixed"
     vary = False
@@ -27,7 +27,7 @@ class FixedMargins(MarginConfig):
 
 @MARGINS.register
 class NoMargins(MarginConfig):
-    """For losses without margins of this kind; both are shown as not-a-number."""
+    """No margins, for losses that use none; ε and β are NaN in records."""
 
     kind: Literal["none"] = "none"
     gives_margins = False

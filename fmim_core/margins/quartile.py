@@ -10,12 +10,12 @@ from fmim_core.triplets.statistics import EpochStatistics, quantile
 
 @MARGINS.register
 class Quartile(MarginConfig):
-    """ε = Q1 or Q2 of Δ, not below 0; β = the quartile of φ_an as hard as that (Q1 ↔ 0.75, Q2 ↔ 0.5), per epoch.
+    """ε = Q1 or Q2 of Δ, at least 0; β = the equally hard quantile of φ_an (Q1 ↔ 0.75, Q2 ↔ 0.5), for each epoch.
 
-    As long as a quarter of all triplets have Δ ≤ 0, Q1 gives ε = 0, under which semi-hard selection selects nothing.
+    While a quarter of all triplets have Δ ≤ 0, Q1 gives ε = 0, and semi-hard selection then selects nothing.
 
     Args:
-        initial: the margins until there are statistics of an epoch (`fmim_core.margins.base`).
+        initial: the margins of the first epoch (`fmim_core.margins.base`).
     """
 
     kind: Literal["quartile"] = "quartile"

@@ -27,8 +27,8 @@ class WATMargins(Margins):
 class WAT(MarginConfig):
     """Weakly-supervised adaptive triplet margin with offset β ∈ [0, 4) (Zhao et al. 2019).
 
-    The authors of AdaTriplet give it to the triplet loss with `selection = all`: every triplet that violates its
-    margin counts, hard ones too, whatever selection the other losses use.
+    The authors of AdaTriplet use it with the triplet loss and `selection = all`: every triplet that violates its
+    margin counts, also hard ones, whatever selection the other losses use.
     """
 
     kind: Literal["wat"] = "wat"

@@ -18,7 +18,7 @@ from fmim_core.metrics.ranks import ExactVectors, Matches, Ranked, ranked_blocks
 
 @dataclass(frozen=True)
 class QueryScores:
-    """The finds of a search with each of Q queries; all arrays are `(Q,)`, in the order of the queries.
+    """The results of Q queries; all arrays are `(Q,)`, in the order of the queries.
 
     values: each of `METRICS`, and `chance_mAP`, of every query; NaN where it has no match.
     matches: R, the images of its identity in the gallery (the query itself not counted).
@@ -97,8 +97,8 @@ def score_queries(
     count (their released code; equal to CMC_1 where R = 1). `chance_mAP` is the expected AP of a uniformly random
     ranking, 1/N (H_N + (R - 1)/(N - 1) (N - H_N)) with H_N = 1 + 1/2 + ... + 1/N.
 
-    Ties count against the embedding: among equal similarities the non-matching images rank first. A collapsed embedding
-    so scores as badly as it deserves, and the order of the gallery never matters: equal gallery vectors have exactly
+    Ties count against the embedding: among equal similarities the non-matching images rank first. So a collapsed
+    embedding scores badly, and the order of the gallery never matters: equal gallery vectors have exactly
     equal similarities, whatever their positions. (The authors' code ranks equal distances in the order in which an
     unstable sort leaves them, which is no property of the embedding.) A zero vector has similarity 0 to everything.
 
@@ -107,10 +107,10 @@ def score_queries(
         gallery: embeddings `(G, D)`.
         query_ids: `(Q,)` whole numbers or strings (a list, array or tensor).
         gallery_ids: `(G,)` of the same kind.
-        query_years: `(Q,)` whole numbers, negative where unknown; the means are then given by year too.
+        query_years: `(Q,)` whole numbers, negative if unknown; means are then also given by year.
         same_set: query i is gallery image i, and is left out of its own ranking.
-        find_first: say which image each query finds first, which takes half as long again.
-        interval: what `query_years` counts, if not years: means are named after it, as `mAP/week_4`.
+        find_first: also return the image at rank 1 of each query, which takes half as long again.
+        interval: the unit of `query_years`, if not years; means are named after it, as `mAP/week_4`.
 
     Raises:
         ValueError: NaN or inf in the embeddings, an empty gallery, shapes or lengths that do not fit together, or

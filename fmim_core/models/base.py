@@ -19,7 +19,7 @@ class Backbone(KindConfig):
 
     Args:
         embedding_dim: D.
-        channels: C, of its images: 1 (grey), or 3 (colour), as data sets of colour images set it.
+        channels: C, 1 for grey or 3 for colour images; data sets of colour images set it.
     """
 
     embedding_dim: PositiveInt
@@ -39,7 +39,7 @@ class Backbone(KindConfig):
         return False
 
     def head(self, network: nn.Module) -> nn.Module:
-        """Return the layer that makes the embedding, which may learn at a rate of its own: the last linear one.
+        """Return the layer that makes the embedding, which may have its own learning rate: the last linear one.
 
         Raises:
             ValueError: there is none of `embedding_dim` outputs.

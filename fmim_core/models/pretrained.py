@@ -27,8 +27,8 @@ class PretrainedBackbone(Backbone):
         weights: `none` (random), one of `published`, which its library downloads once into its own cache, or the path
             of a file with a state dict of the same network, classifier included: `.safetensors`, or torch's, of which
             no code is run (weights_only).
-        first_layer: how a first layer for three colours becomes one for grey images: its kernels are `summed`, which
-            computes what it does with three equal channels; or the layer is drawn anew (`random`), whatever the
+        first_layer: how a first layer for three colours is adapted to grey images: its kernels are `summed`, which
+            gives the same output as three equal channels; or the layer is initialised anew (`random`), whatever the
             weights and channels, as the paper's authors do.
     """
 

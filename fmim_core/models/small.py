@@ -14,12 +14,12 @@ from fmim_core.models.base import BACKBONES, Backbone
 class SmallConvNet(Backbone):
     """An 8×8 conv of stride 4, two 4×4 convs of stride 2, each with batch norm and ReLU; means over a grid; linear.
 
-    Seconds per training on a CPU core: strides take the place of pooling (Springenberg et al., ICLR workshop 2015), so
-    that no layer works on as many pixels as the image has.
+    A training takes seconds on a CPU core: strides replace pooling (Springenberg et al., ICLR workshop 2015), so
+    that no layer computes at the image's full resolution.
 
     Args:
-        grid: the last layer sees the means of grid × grid parts of the image: radiographs are taken in one position,
-            so where something is tells people apart.
+        grid: the last layer sees the means of grid × grid parts of the image. Radiographs are taken in one position,
+            so the place of a feature helps to tell people apart.
     """
 
     kind: Literal["small"] = "small"

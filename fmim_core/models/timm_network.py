@@ -23,11 +23,11 @@ from fmim_core.suggestions import did_you_mean
 class TimmNetwork(PretrainedBackbone):
     """A network of timm without dropout and stochastic depth, which would draw from the global generator.
 
-    Published weights: `pretrained`, which timm has on the Hugging Face hub. Position embeddings are adapted to the side
-    of the images as timm does it.
+    Published weights: `pretrained`, from timm's Hugging Face hub. timm adapts position embeddings to the size of the
+    images.
 
     Args:
-        name: as timm has it, e.g. `resnet26d`; a tag says which of its weights, e.g. `resnet18.a1_in1k`.
+        name: timm's name, e.g. `resnet26d`; a tag chooses among its weights, e.g. `resnet18.a1_in1k`.
     """
 
     kind: Literal["timm"] = "timm"

@@ -1,1 +1,1 @@
-"""What moves the weights: optimizers, and schedules of their learning rates. One file each, found by being there."""
+"""Optimizers and learning-rate schedules: one file each, registered on import."""

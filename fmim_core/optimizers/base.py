@@ -18,7 +18,7 @@ LR_SCHEDULES: Registry[LRSchedule] = Registry("learning-rate schedule", "fmim_co
 
 
 class Optimizer(KindConfig):
-    """An optimizer and its settings. Learning rates are the training's."""
+    """An optimizer and its settings. The training sets the learning rates."""
 
     uses_weight_decay: ClassVar[bool] = False  # that of the training
     capturable: ClassVar[bool] = False  # its steps can be part of a CUDA graph
@@ -44,10 +44,10 @@ class LRSchedule(KindConfig):
     """A schedule of the learning rates, after a linear warm-up if there is one.
 
     Args:
-        warmup_epochs: in which each learning rate rises from `warmup_start` times its value to the whole of it. The
-            schedule proper has the rest of the training.
-        each: after what the learning rate changes, an `epoch` or a `batch`; `auto` is what torch's documentation says
-            of the schedule: a batch for OneCycleLR and CyclicLR, an epoch for all others. Warm-up changes it as often.
+        warmup_epochs: epochs in which each learning rate rises from `warmup_start` times its value to its value. The
+            schedule itself covers the rest of the training.
+        each: the learning rate changes after each `epoch` or each `batch`; `auto` follows torch's documentation
+            of the schedule: a batch for OneCycleLR and CyclicLR, an epoch for all others. So does the warm-up.
     """
 
     warmup_epochs: NonNegativeInt = 0
@@ -76,6 +76,6 @@ class LRSchedule(KindConfig):
 
 @LR_SCHEDULES.register
 class ConstantRate(LRSchedule):
-    """The learning rate itself, all through the training."""
+    """A constant learning rate."""
 
     kind: Literal["constant"] = "constant"

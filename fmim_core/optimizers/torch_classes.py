@@ -42,10 +42,10 @@ class OptimizerOfTorch(LibraryClass, Optimizer):
 
 @LR_SCHEDULES.register
 class ScheduleOfTorch(LibraryClass, LRSchedule):
-    """A schedule of `torch.optim.lr_scheduler`. The training gives how long it is, and the highest learning rate.
+    """A schedule of `torch.optim.lr_scheduler`. The training sets its length and the highest learning rate.
 
-    So `T_max` of CosineAnnealingLR and `total_steps` of OneCycleLR are those of the training without its warm-up, as
-    `total_iters` of PolynomialLR is where it is not given; `max_lr` of OneCycleLR and CyclicLR is `learning_rate`.
+    So `T_max` of CosineAnnealingLR and `total_steps` of OneCycleLR are the training's steps without warm-up, and so
+    is `total_iters` of PolynomialLR unless it is given; `max_lr` of OneCycleLR and CyclicLR is `learning_rate`.
     """
 
     kind: Literal["torch"] = "torch"

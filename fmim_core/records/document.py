@@ -39,7 +39,7 @@ class DocumentPart(StrictModel):
 
 
 class Document(DocumentPart):
-    """A JSON file of its own; its key `schema` says by which version of the form it was written."""
+    """A JSON file; its key `schema` is the version of the form."""
 
     model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
 

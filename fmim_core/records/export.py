@@ -1,4 +1,4 @@
-"""JSON schemas of what a study writes, for programs of one's own: `python -m fmim_core.records.export FOLDER`."""
+"""JSON schemas of a study's files, for your own programs: `python -m fmim_core.records.export FOLDER`."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class TrialError(DocumentPart):
 
 
 class Attempt(DocumentPart):
-    """An attempt at a trial that failed and was run again; less what a later one resumed from (a checkpoint)."""
+    """A failed attempt at a trial that was run again, without the part that a later attempt resumed from."""
 
     status: Status = Field(description="how it ended")
     cost: Cost = Field(description="its cost")
@@ -79,7 +79,7 @@ class Attempt(DocumentPart):
 
 
 class SoFar(DocumentPart):
-    """The part of a trial's record that is known before it is over: when it began, and its cost."""
+    """The part of a trial's record that is known before it ends: its start and its cost."""
 
     started_at: str
     cost: Cost
@@ -92,7 +92,7 @@ Absent = Annotated[_T | None, Field(exclude_if=lambda value: value is None)]
 
 
 class EpochRow(DocumentPart):
-    """One epoch of a training. Margins are those in force in it; not-a-number where the loss has none."""
+    """One epoch of a training. Margins are those used in it; NaN if the loss has none."""
 
     epoch: int = Field(description="from 1")
     loss: float = Field(description="mean loss over batches")
@@ -122,7 +122,7 @@ class EpochRow(DocumentPart):
 
 
 class Metrics(DocumentPart):
-    """Metric name → value, of the held-out fold or of the test set; null where that was not evaluated.
+    """Metric name → value, on the held-out fold or on the test set; null if not evaluated.
 
     Names are those of `fmim_core.metric_names`, alone or by time after baseline (`mAP/year_4`), and besides
     `chance_mAP`, `queries`, `queries_without_match` and `gallery`.
@@ -150,7 +150,7 @@ class Member(DocumentPart):
 
 
 class Stopped(DocumentPart):
-    """A trial's stop by its search, and what was measured by then: no result."""
+    """A trial's stop by its search, and its measurements until then; they are not a result."""
 
     after_epoch: int = Field(description="the last epoch that was trained")
     kept_epoch: int = Field(description="the epoch whose model was validated")
@@ -162,9 +162,9 @@ THIS_STUDY = "this study"
 
 
 class ReusedFrom(DocumentPart):
-    """The trial whose record was taken over, since this one's training would have been the same.
+    """The trial whose record this one reuses, since both trainings are the same.
 
-    All that was measured, what it cost and when it ran are that trial's; the fingerprint is the same for both.
+    Measurements, cost and times are those of that trial; both have the same fingerprint.
     """
 
     folder: str | None = Field(
@@ -173,7 +173,7 @@ class ReusedFrom(DocumentPart):
     study: Name = Field(description="that study's name")
     trial: DottedName = Field(description="its name there")
     sha256: str = Field(description="SHA-256 in its record there")
-    taken_over_at: Time = Field(description="when this study took it over, ISO 8601")
+    taken_over_at: Time = Field(description="when this study reused it, ISO 8601")
 
     @property
     def where(self) -> str:

@@ -1,4 +1,4 @@
-"""Documents about a study that are no result: its progress, a prediction of its length, its report in a few words."""
+"""Documents about a study that are not results: its progress, a prediction of its length, a summary of its report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTERRUPTED = 130  # the same command resumes
 
 
 class RunningTrial(DocumentPart):
-    """A trial that is not over."""
+    """A running trial."""
 
     trial: DottedName = Field(description="its name, as its record will have it")
     arm: DottedName = Field(description="the arm's name; in the reference stage the reference's")

@@ -23,7 +23,7 @@ class Score(DocumentPart):
 
 
 class Selection(DocumentPart):
-    """An arm's winner (null if no configuration finished all its folds) and the scores of all."""
+    """An arm's winner (null if no configuration finished all its folds) and the scores of all configurations."""
 
     number: int | None = Field(description="the winner's number in its arm, from 0")
     configuration: Configuration | None = Field(description="the winner's values")
@@ -76,7 +76,7 @@ class SelectionFile(BySplit[FixedSelection]):
 
 
 class Proposal(DocumentPart):
-    """A configuration that a search proposed, and the results it was based on (null for a failed one)."""
+    """A configuration that a search proposed, and the results that it is based on (null for a failed one)."""
 
     configuration: Configuration = Field(description="the values of the arm's parameters")
     values: list[float | None] = Field(description="the results that it is based on, in the order of configurations")

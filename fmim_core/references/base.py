@@ -1,6 +1,6 @@
-"""The base of references: ways to find people again that no training made, which every arm should beat.
+"""The base of references: untrained baselines that every arm should beat.
 
-Musgrave et al. (2020), "A metric learning reality check": without such rows a table does not say what training bought.
+Musgrave et al. (2020), "A metric learning reality check": without such rows a table does not show what training adds.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from fmim_core.training.evaluation import Evaluator
 
 
 class Reference(KindConfig):
-    """A reference; it has no settings, and takes from a training configuration what its numbers depend on.
+    """A reference; it has no settings of its own and uses some fields of a training configuration.
 
-    depends_on: those fields of the training configuration, dotted.
-    seeded: whether its numbers depend on the seed; if not, one evaluation says all.
-    of_network: whether it is of the configuration's network, which a trainer of one's own has not.
+    depends_on: these fields of the training configuration, dotted.
+    seeded: whether its numbers depend on the seed; if not, it is evaluated once.
+    of_network: whether it uses the configuration's network, which your own trainer does not have.
     """
 
     depends_on: ClassVar[tuple[str, ...]]

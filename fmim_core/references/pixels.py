@@ -1,4 +1,4 @@
-"""The pixels themselves: cosine similarity of two images' values, as they are or less the mean image."""
+"""The pixels themselves: cosine similarity of two images' values, with or without subtracting the mean image."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Pixels(Reference):
 
 @REFERENCES.register
 class PixelsLessMean(Reference):
-    """φ of two images is the cosine similarity of their values less the mean of all development images.
+    """φ of two images is the cosine similarity of their values minus the mean of all development images.
 
-    The mean is what cosine similarity of values mostly sees. Of the test images nothing is used for it.
+    The mean dominates the cosine similarity of raw values. Test images do not contribute to the mean.
     """
 
     kind: Literal["pixels_less_mean"] = "pixels_less_mean"

@@ -16,9 +16,9 @@ from fmim_core.training.step import initial_model
 
 @REFERENCES.register
 class UntrainedNetwork(Reference):
-    """The backbone as a training with the same seed begins: random weights, or pretrained ones.
+    """The backbone at the start of a training with the same seed: with random or pretrained weights.
 
-    The layer that makes embeddings of a pretrained network's features is random all the same.
+    The layer that turns a pretrained network's features into embeddings is always random.
     """
 
     kind: Literal["untrained_network"] = "untrained_network"
@@ -31,7 +31,7 @@ class UntrainedNetwork(Reference):
 
     def about(self, config: TrainConfig) -> str:
         weights = "pretrained weights" if config.model.pretrained else "random weights"
-        return f"{config.model.title} with the {weights} that a training with the same seed starts from"
+        return f"{config.model.title} with the {weights} that training with the same seed starts from"
 
     def evaluator(self, config: TrainConfig, development: ImageSet, seed: int, device: torch.device) -> Evaluator:
         with scoped_torch_seed(seed, "model"):

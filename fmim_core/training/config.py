@@ -34,29 +34,29 @@ class TrainConfig(Config):
     """One training. The defaults are the paper's (ResNet-18, 256 px, Adam, 100 epochs of 32 × 4 batches).
 
     Args:
-        identity: what has to be found again: the `subject` (both knees one identity, as the authors do), or each
-            `side` by itself.
+        identity: the identity to find again: the `subject` (both knees are one identity, as the authors do), or each
+            `side` separately.
         validate_every: epochs from one validation to the next; the last epoch is always validated.
         keep: the model of the `last` epoch, of the `best` validation mAP, or of `best_all_pairs` (the authors' choice):
-            each image of the validation set is searched for among all others. Both need such a set.
+            each validation image is searched for among all others. The latter two need a validation set.
         precision: `auto` is bfloat16 autocast on a GPU and float32 on a CPU; losses, statistics and metrics are
             float32 always. `float32` is that in full, as in the paper; `tf32` allows a GPU's convolutions TF32, which
             is faster (`device.float32_defined`).
         compile: `default` compiles the backbone and the paper's augmentation (torch.compile, inductor), `cudagraphs`
             records the whole step besides and replays it as one CUDA graph, on a GPU only. Equal within rounding to
             `none`, and faster from the fifth step on; the first ones take seconds to minutes, counted as start-up.
-        optimizer: `adam`, or `torch` with the `name` of any of torch's and its `params`.
-        lr_schedule: of the learning rate: `constant`, or `torch` likewise; each after a warm-up, if it has one.
-        learning_rate: the highest that a schedule reaches.
-        weight_decay: of `adam`; optimizers of torch have `optimizer.params.weight_decay`.
-        backbone_lr_factor, head_lr_factor, loss_lr_factor: × `learning_rate` is that of the network without its last
-            layer, of the last layer, which makes the embedding, and of the loss's own weights, if it has any.
-        freeze_backbone_epochs: first epochs in which the network without its last layer stays as it is, and computes
-            as in evaluation: batch norm by its running averages, which stay too.
-        clip_grad_norm: the largest norm of all gradients together, those of the loss's weights too; longer ones are
+        optimizer: `adam`, or `torch` with the `name` of any torch optimizer and its `params`.
+        lr_schedule: `constant`, or `torch` with a `name` and `params`; each may have a warm-up.
+        learning_rate: the highest learning rate that a schedule reaches.
+        weight_decay: that of `adam`; torch optimizers have `optimizer.params.weight_decay`.
+        backbone_lr_factor, head_lr_factor, loss_lr_factor: factors of `learning_rate` for the network without its last
+            layer, for the last layer, which makes the embedding, and for the loss's own weights, if any.
+        freeze_backbone_epochs: first epochs in which the network without its last layer stays fixed and computes
+            as in evaluation: batch norm uses its running averages, which also stay fixed.
+        clip_grad_norm: the maximum norm of all gradients together, including the loss's weights; larger ones are
             scaled down to it.
-        histogram_bins: bins of the histograms of Δ and φ_an in each row of the history; 0 for none.
-        trainer: one of a user's own, which decides all but `SHARED` and the size and channels of its images.
+        histogram_bins: number of bins of the histograms of Δ and φ_an in each row of the history; 0 for none.
+        trainer: your own trainer, which decides everything except `SHARED` and the size and channels of images.
     """
 
     loss: Annotated[Loss, LOSSES]

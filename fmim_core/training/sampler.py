@@ -12,9 +12,9 @@ from fmim_core.config import Config
 
 
 class Batches(Config):
-    """subjects_per_batch × images_per_subject images in each batch; the paper's are 32 × 4.
+    """Batches of subjects_per_batch × images_per_subject images; the paper uses 32 × 4.
 
-    per_epoch: batches in an epoch; by default as many whole ones as the images fill, at least one. A number makes a
+    per_epoch: batches in an epoch; by default as many full batches as the images fill, at least one. A number makes a
     training's length independent of the data set's size.
     """
 

@@ -1,4 +1,4 @@
-"""Train and evaluate one embedding model: usable alone, from Python, without Ray or MLflow."""
+"""Train and evaluate one embedding model: usable from Python on its own, without Ray or MLflow."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def train(
 
     Args:
         sink: called with each epoch's row: epoch, loss, margins, mean Δ, φ_an and φ_ap, validation mAP, seconds.
-        seed: of everything random; folds depend on it too.
+        seed: the seed of everything random, also of the folds.
     """
     development, validation = bank.development(), None
     if folds is not None:

@@ -48,7 +48,7 @@ class Parameter(Config):
     """A training field that varies.
 
     path: the field, dotted, e.g. `margins.epsilon` or `loss.params.alpha`.
-    called: the parameter's name in configurations, records and reports; the last part of its path if nothing is said.
+    called: the parameter's name in configurations, records and reports; by default the last part of its path.
     """
 
     path: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$")]
@@ -111,7 +111,7 @@ class _Range(Parameter):
 
 
 class Uniform(_Range):
-    """A number between two bounds, every one as likely as another."""
+    """A number between two bounds, uniformly distributed."""
 
     scale: Literal["linear"] = "linear"
 
@@ -121,7 +121,7 @@ class Uniform(_Range):
 
 
 class LogUniform(_Range):
-    """A positive number between two bounds, every order of magnitude as likely as another."""
+    """A positive number between two bounds, uniformly distributed on a logarithmic scale."""
 
     scale: Literal["log"] = "log"
 

@@ -1,7 +1,7 @@
 """A way to search a space: an abstract base as frozen data, torch-free, whole in this file.
 
-A searcher is declared as data, and proposes by itself. The n-th proposal of an arm is a function of its `History`
-alone: the study's seed, the arm's name, what was proposed before and the results that the searcher waits for; never of
+A searcher is declared as data and makes the proposals. The n-th proposal of an arm is a function of its `History`
+only: the study's seed, the arm's name, earlier proposals and the results that it waits for. It never depends on
 the order in which parallel trials end.
 """
 
@@ -25,9 +25,9 @@ REDRAWS = 100  # draws for one proposal, since the first ones may have been prop
 
 @dataclass(frozen=True)
 class History:
-    """All that a proposal may depend on.
+    """Everything that a proposal may depend on.
 
-    configurations: all proposed so far. values: of the first of them, those that the searcher waits for
+    configurations: all proposals so far. values: the results of the first of them, those that the searcher waits for
     (`Searcher.results_needed`), in order: the mean over folds of the study's metric, None where a fold has failed or
     was stopped.
     """
@@ -63,7 +63,7 @@ class History:
 
 
 class Searcher(Config, ABC):
-    """A way to search a space: how many configurations, chosen how, and which of their trials are stopped.
+    """A way to search a space: the number of configurations, their choice, and the rule that stops their trials.
 
     kind: its name in study.json; each class has its own, as `kind: Literal["random"] = "random"`.
     """
@@ -81,14 +81,14 @@ class Searcher(Config, ABC):
 
     @abstractmethod
     def candidates(self, history: History) -> Iterable[Configuration]:
-        """Return configurations in the order in which it would have them; the first that is new is taken."""
+        """Return configurations in order of preference; the first new one is used."""
 
     def listed(self, space: Space) -> list[Configuration] | None:
         """Return all its configurations, where they are known before anything runs."""
         return None
 
     def warnings(self, space: Space) -> list[str]:
-        """Return what is allowed, but is hardly meant."""
+        """Return warnings about a choice that is allowed but probably not intended."""
         return []
 
     def results_needed(self, number: int) -> int:
@@ -101,13 +101,13 @@ class Searcher(Config, ABC):
 
     @property
     def stopping_rule(self) -> StoppingRule | None:
-        """Return what stops trials of the first fold early, if anything does."""
+        """Return the rule that stops trials of the first fold early, if there is one."""
         return None
 
     # What follows from these, for whoever runs, shows or reports a search.
 
     def propose(self, history: History) -> Configuration | None:
-        """Return the next configuration, one that was not there before; None where there is no other."""
+        """Return the next new configuration; None if there is none."""
         return next((each for each in self.candidates(history) if each not in history.configurations), None)
 
     def uses_results(self, space: Space) -> bool:
@@ -116,11 +116,11 @@ class Searcher(Config, ABC):
 
     @property
     def screens(self) -> bool:
-        """Return whether the first fold screens: only what comes to its end there is trained on the other folds."""
+        """Return whether the first fold screens: only those that finish there are trained on the others."""
         return self.stopping_rule is not None
 
     def ordered(self, space: Space) -> bool:
-        """Return whether its configurations cannot be taken in another order, since what came earlier had a say."""
+        """Return whether the order of its configurations matters, because earlier ones influence later ones."""
         return self.uses_results(space) or self.screens
 
     def stopping_points(self, validations: int) -> tuple[int, ...]:
@@ -130,9 +130,9 @@ class Searcher(Config, ABC):
 
 
 class Sampled(Searcher):
-    """A searcher that suggests configurations one by one, no two the same: the base of all but a grid.
+    """A searcher that suggests distinct configurations one by one: the base of all searchers but the grid.
 
-    samples: how many; a space with fewer is trained whole. It may be raised later: the first ones stay.
+    samples: number of configurations; a smaller space is trained whole. It may be raised later; the first ones stay.
     """
 
     samples: PositiveInt
@@ -142,9 +142,9 @@ class Sampled(Searcher):
 
     @abstractmethod
     def suggest(self, history: History) -> Iterable[Configuration]:
-        """Return configurations in the order in which it would have them; a few, as the first may have been there.
+        """Return a few configurations in order of preference, since the first may have been proposed before.
 
-        Behind them come those that are untried, in random order.
+        Untried configurations follow in random order.
         """
 
     def candidates(self, history: History) -> Iterable[Configuration]:

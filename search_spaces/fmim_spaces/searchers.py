@@ -1,4 +1,4 @@
-"""The searchers that look at no results: a grid, random draws, and a Sobol sequence."""
+"""The searchers that use no results: a grid, random draws, and a Sobol sequence."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Random(Sampled):
 
 
 class QMC(Sampled):
-    """The points of a scrambled Sobol sequence, which fill the space evenly. Powers of two do so best.
+    """The points of a scrambled Sobol sequence, which fill the space evenly; best with a power of two as `samples`.
 
-    The sequence is taken as it is; Optuna's QMCSampler takes its first point at random, and one twice when two
+    The sequence is used in order; Optuna's QMCSampler draws its first point at random, and repeats one if two
     workers ask at once.
     """
 

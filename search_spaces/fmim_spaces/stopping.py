@@ -9,7 +9,7 @@ from fmim_core.config import Config
 
 
 class StoppingState(ABC):
-    """All that a rule has seen of the trials of one arm; made by `StoppingRule.start`."""
+    """Everything that a rule has seen of the trials of one arm; made by `StoppingRule.start`."""
 
     @abstractmethod
     def stops(self, number: int, values: Sequence[float]) -> bool:
@@ -25,9 +25,9 @@ class StoppingState(ABC):
 
 
 class StoppingRule(Config, ABC):
-    """When trials of a search's first fold are stopped; what survives is trained on the other folds.
+    """A rule that stops trials of a search's first fold; surviving configurations are trained on the other folds.
 
-    A rule counts validations, which come after every epoch or after every few (`TrainConfig.validate_every`).
+    A rule counts validations, which follow every `TrainConfig.validate_every` epochs.
     """
 
     @abstractmethod

@@ -20,7 +20,7 @@ from fmim_spaces.stopping import StoppingRule, StoppingState
 class SuccessiveHalving(StoppingRule):
     """After ⌈V / r^k⌉ of V validations, with r = reduction and k = rungs … 1, the best 1/r go on.
 
-    Rungs are shares of the training, since one declaration serves presets of 2 to 100 epochs.
+    Rungs are shares of the training, so that one declaration fits presets of 2 to 100 epochs.
     """
 
     reduction: Annotated[int, Field(ge=2)]
@@ -81,9 +81,9 @@ class Rungs(StoppingState):
 class ASHA(Sampled):
     """Random configurations stopped early by asynchronous successive halving.
 
-    The first fold screens. At each rung (`SuccessiveHalving`) its trial goes on if its value of the study's metric is
-    among the best 1/reduction of those that came so far in the same arm, and the best one always; else it ends there.
-    What survives the first fold is trained on the others, and only that can be selected.
+    The first fold screens. At each rung (`SuccessiveHalving`) a trial continues if its value of the study's metric is
+    among the best 1/reduction so far in the same arm; the best one always continues. Other trials end there.
+    Configurations that survive the first fold are trained on the others, and only these can be selected.
     """
 
     note: ClassVar[str] = (

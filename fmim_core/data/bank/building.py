@@ -50,9 +50,9 @@ def build_bank(
     renamed, so it is there whole or not at all. One process builds it, others wait (`partial.building_folder`). A
     build that was stopped, or that found images it cannot use, keeps what it has decoded, and the next one of a data
     set of that name and size resumes from there. The bank's own fingerprint covers the decoded content alone: copied
-    images give the same one. Its description is the source's as it is now, since a table may change in what neither
+    images give the same one. Its description is the source's current one, since a table may change in what neither
     images nor index depend on. A bank that is there is checked to the last bit (`Bank.check`); a damaged one is set
-    aside, which `tell` is told, and built again.
+    aside and built again, and `tell` receives a message.
 
     Raises:
         ValueError: the size or the index is not usable, some images cannot be read (all are tried, the first ten

@@ -1,4 +1,4 @@
-"""What the paper leaves open about AutoMargin: each arm changes one setting of the first. K = 2, nothing searched."""
+"""What the paper leaves open about AutoMargin: each arm changes one setting of the first. K = 2, without search."""
 
 from __future__ import annotations
 

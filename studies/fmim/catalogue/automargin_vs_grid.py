@@ -1,8 +1,8 @@
 """Does AutoMargin match an exhaustive grid search over margins, and what does each search cost?
 
-The arms are the rows of the paper's Tables 1(b) and 1(c); the grid and AutoMargin arms give Suppl. Table 3. As the
-paper runs it AutoMargin chooses between K = 2 and 4 (N_s = 2 and 4); with K = 2 given it searches nothing (N_s = 1),
-which is an arm of its own. The paper's other claims are compared as well: AutoMargin against Q2 and WAT, and AdaTriplet
+The arms are the rows of the paper's Tables 1(b) and 1(c); the grid and AutoMargin arms give Suppl. Table 3. As in the
+paper, AutoMargin chooses between K = 2 and 4 (N_s = 2 and 4). A further arm has K = 2 given and searches nothing
+(N_s = 1). The paper's other claims are compared as well: AutoMargin against Q2 and WAT, and AdaTriplet
 against Triplet.
 """
 

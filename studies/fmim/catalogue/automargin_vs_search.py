@@ -1,9 +1,9 @@
-"""Does AutoMargin match searches over continuous margins, and what does each cost? AdaTriplet alone.
+"""Does AutoMargin match searches over continuous margins, and what does each cost? Only AdaTriplet.
 
 Every search may spend as much as the paper's grid of 16 configurations: 16 × folds × epochs. The early-stopping one
 spends it on more configurations: with half of them stopped after a quarter, and half of the rest after half of their
-epochs, 50 take 0.94 to 1.04 of that in the presets quick, full and paper (`fmim plan` says it). What a run really takes
-varies with the order in which trials reach a rung, by about a sixth of it either way; the report counts it.
+epochs, 50 take 0.94 to 1.04 of that in the presets quick, full and paper (`fmim plan` shows it). The real cost of a run
+varies by about a sixth with the order in which trials reach a rung; the report counts it.
 """
 
 from __future__ import annotations

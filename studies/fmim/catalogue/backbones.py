@@ -1,6 +1,6 @@
-"""Does it depend on the architecture? The paper's limitation is its one backbone: four here, grid against AutoMargin.
+"""Does the result depend on the architecture? The paper has one backbone; here four compare grid and AutoMargin.
 
-`quick` is a reduced form for a CPU: 32 px, 20 steps, two folds and seeds. It shows that everything runs, not who wins.
+`quick` is a small version for a CPU: 32 px, 20 steps, two folds and seeds. It shows that everything runs, not who wins.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ TRIPLET = ("loss.kind", "triplet")
 def backbones_study(name: str, backbones: Sequence[Backbone]) -> Study:
     """Return a study of the triplet loss on each backbone: AutoMargin compared with a grid search over ε.
 
-    `paper` starts from torchvision's `imagenet` weights: a backbone that has none of that name says its own
+    `paper` starts from torchvision's `imagenet` weights; a backbone without them names its own weights
     ("model.weights", …).
 
     Args:
-        name: of the study. Arms are called NAME_grid and NAME_automargin by the backbones' names.
+        name: the study's name. Arms are called NAME_grid and NAME_automargin after the backbones.
     """
     return Study(
         name=name,

@@ -1,6 +1,6 @@
 """Seven losses, five seeds each, with the hyperparameters the paper selected on OAI. Fig. 4, Suppl. Tables 4 and 5.
 
-Nothing is searched here: the values are Suppl. Table 1(b)'s for OAI, or those that hyperparameter_selection has
+Nothing is searched here: the values are those of Suppl. Table 1(b) for OAI, or those that hyperparameter_selection
 selected on the same data, with `--selected runs/hyperparameter_selection`.
 """
 

@@ -119,7 +119,7 @@ class Arm(Config):
         return str(dict(self.settings).get("trainer.kind", ""))
 
     def has(self, path: str) -> bool:
-        """Return whether its trainings have this field, dotted, beside what the arm itself sets."""
+        """Return whether its trainings have this dotted field, besides the fields that the arm sets."""
         from fmim_core.training.config import SHARED
 
         head = path.partition(".")[0]
@@ -132,7 +132,7 @@ class Arm(Config):
 
     @property
     def loss(self) -> str:
-        """Its loss in words: the name of the loss's class, or of the library's.
+        """Its loss in words: the name of the loss's class, or its name in the library.
 
         Raises:
             ValueError: there is no loss of that kind.
@@ -155,9 +155,9 @@ class Arm(Config):
         data_settings: Iterable[Assignment] = (),
         varied: Iterable[Assignment] = (),
     ) -> TrainConfig:
-        """Return the training of one configuration under a preset, on images that come with settings of their own.
+        """Return the training of one configuration under a preset, on images that bring their own settings.
 
-        Settings that are `varied` come after all others.
+        `varied` settings override all others.
 
         Raises:
             InvalidConfig: a field that does not exist, or a value that it does not allow.

@@ -42,7 +42,7 @@ class Variation(Config):
 
     @property
     def another_seed(self) -> bool:
-        """True where it changes the seed alone."""
+        """True if it changes only the seed."""
         return self.setting == SEED
 
     @property
@@ -65,9 +65,9 @@ class Preset(Config):
 
     Args:
         settings: training fields, dotted.
-        image_size: side of the bank's images, px.
+        image_size: side of the images in pixels.
         phantom: the built-in cohort, used unless another data set is given.
-        folds: of the search stage.
+        folds: number of folds of the search.
         replicates: fresh seeds of each compared arm, trained at its selected configuration.
         other_replicates: fresh seeds of arms that no comparison names; by default the same number.
         test_protocol: each of these seeds trains and tests either one model `retrained` on all development subjects, or

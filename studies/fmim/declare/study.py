@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Surface(Config):
-    """A loss to be drawn as a function of one triplet's (φ_ap, φ_an).
+    """A loss that the report draws as a function of one triplet's (φ_ap, φ_an).
 
     Args:
         settings: the loss as an arm's settings give it, dotted, e.g. ("loss.kind", "triplet").
@@ -38,7 +38,7 @@ class Surface(Config):
         """Return the loss.
 
         Raises:
-            ValueError: settings that are no loss's, or those of a loss that has no surface.
+            ValueError: the settings are not those of a loss, or the loss has no surface.
         """
         from fmim_core.losses.surface import SurfaceConfig
 
@@ -58,9 +58,9 @@ class Study(Config):
     Args:
         search: whether configurations are trained on folds and one of them selected. Without a search, every arm
             has one given configuration, and N_s is 1, as the paper counts its quartile baselines.
-        equivalence_margin: instead of the preset's, if given.
-        baseline: the arm that every other one is compared with. comparisons: or else the pairs of arms (a, b) that are
-            compared, as a − b. Neither: no comparisons.
+        equivalence_margin: replaces the preset's, if given.
+        baseline: the arm that every other arm is compared with. comparisons: instead, the pairs of arms (a, b) that are
+            compared, as a − b. Without either there are no comparisons.
         claims: further compared pairs, beside the study's question. They are a separate family for
             Holm's correction, so that they cost the question no power, and no arm is varied for them.
         surfaces: losses whose surfaces the report draws; they are computed at the start, into surfaces.json.
@@ -164,7 +164,7 @@ class Study(Config):
         return find_preset(name, self.presets, f"study {self.name!r} has")
 
     def with_winners(self, selection: SelectionFile) -> Study:
-        """Return this study at the configurations that another study selected.
+        """Return this study with the configurations that another study selected.
 
         Raises:
             ValueError: an arm takes nothing from another study, or finds no winner there.
@@ -186,7 +186,7 @@ def read_changes(given: Iterable[str]) -> tuple[Assignment, ...]:
     """Read `FIELD=VALUE` as assignments, e.g. `epochs=50` or `model.kind=resnet50`.
 
     Raises:
-        ValueError: one is written otherwise, or a field is given twice.
+        ValueError: one has another form, or a field is given twice.
     """
     changes: dict[str, Assignment] = {}
     for text in given:

@@ -1,4 +1,4 @@
-"""The images that a trained model is given: those of a table, a folder, single files, or an array."""
+"""The images for a trained model: those of a table, a folder, single files, or an array."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ BLOCK = 256
 
 @dataclass(frozen=True, eq=False)
 class GivenImages:
-    """Images to embed, and what is known of them.
+    """Images to embed, and the facts known about them.
 
     origin: where they come from, for messages.
-    about: one row an image, whose label is the row number that `read` takes: `image`, its name; of a data set also the
+    about: one row per image, labelled by the row number that `read` takes: `image`, its name; for a data set also the
         columns of its index (`fmim_core.data.source`).
     read: row number, size → uint8 `(size, size)`, in colour `(size, size, 3)`, exactly as a bank of that size has it.
     places: by the same labels; equal for one and the same image.
-    threads: how many are worth to read with.
+    threads: number of threads that are useful for reading.
 
     Raises:
         ValueError: there is no image.
@@ -64,17 +64,17 @@ class GivenImages:
 
     @property
     def known(self) -> bool:
-        """Return whether it is known who is on them."""
+        """Return whether their subjects are known."""
         return "subject" in self.about
 
     def identities(self, per_side: bool) -> np.ndarray:
-        """Return who is on each, text `(n,)`: the subject, or the subject and side."""
+        """Return the subject of each, or the subject and side, text `(n,)`."""
         subjects = self.about["subject"].astype(str)
         return np.array(subjects + "/" + self.about["side"] if per_side else subjects, dtype=str)
 
     @property
     def gallery(self) -> GivenImages:
-        """Return a report's gallery: those of first visits (month 0), or that the table's column `role` calls so.
+        """Return a report's gallery: images of first visits (month 0), or those of that `role` in the table.
 
         Raises:
             ValueError: there is none, or there is no table that could say so.
@@ -83,11 +83,11 @@ class GivenImages:
 
     @property
     def queries(self) -> GivenImages:
-        """Return a report's queries: later visits, or those that the column `role` calls so; raises as `gallery`."""
+        """Return a report's queries: images of later visits, or those of that `role`; raises as `gallery`."""
         return self._where("months", lambda about: is_query(roles_of(about)), "query (a later visit, or by role)")
 
     def of_split(self, split: Split) -> GivenImages:
-        """Return those of the subjects on one side of the split; raises as `gallery`."""
+        """Return the images of subjects on one side of the split; raises as `gallery`."""
         return self._where("split", lambda about: about["split"] == split, f"image of a subject in {split}")
 
     def _where(self, column: str, chosen: Callable[[pd.DataFrame], pd.Series | np.ndarray], what: str) -> GivenImages:
@@ -128,10 +128,10 @@ def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side
     """Return the images of a table, of a data set by name, of a folder and those below it, or of one image file.
 
     Args:
-        study: gives images their channels, `phantom` its cohort, and the seed that draws the test subjects of a table
-            that does not say.
-        root: the folder that a table or data set lies in.
-        side: of images without a table: those of a right side (R) are mirrored, as a table's are.
+        study: gives the channels, the cohort of `phantom`, and the seed that draws the test subjects of a table
+            without a column split.
+        root: the folder of the table or data set.
+        side: the side of images without a table; right ones (R) are mirrored, as those of a table are.
 
     Raises:
         ValueError: no such table, data set, folder or file, or a table that cannot be used.
@@ -175,7 +175,7 @@ def matched_images(
 
 
 def images_of_files(paths: Sequence[str | Path], channels: int, side: Side = "") -> GivenImages:
-    """Return image files, whatever their endings; raises as `images_at`."""
+    """Return image files with any ending; raises as `images_at`."""
     if side not in ("", "L", "R"):
         raise ValueError(f"side {side!r} is unknown: give L, R, or nothing if there are no sides")
     if missing := [str(path) for path in paths if not os.path.isfile(path)]:

