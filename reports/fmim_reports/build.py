@@ -28,6 +28,7 @@ _STAGES = {
     "reference": "reference trials",
 }
 _SEEDS = 12  # that provenance lists
+FIRST_CAUTIONS = 5  # before the others are folded
 
 
 def build_report(out: Path) -> Path:
@@ -46,6 +47,7 @@ def build_report(out: Path) -> Path:
     drawable = [plot for plot in plots.values() if isinstance(plot, Plot)]
     not_drawn = [f"{name} figure not drawn: {why}" for name, why in plots.items() if not isinstance(why, Plot)]
     shown = {"study": results.study, "data_phrase": results.study.data.phrase, "verdict": verdict, "methods": written}
+    shown |= {"badges": badges(results), "first_cautions": FIRST_CAUTIONS}
     shown |= {"tables": {section.name: found for section, found in tables.items()}, "not_drawn": not_drawn}
     shown |= {"figures": write_figures(drawable, source_line(results), report), "warnings": warnings}
     shown |= {"provenance": provenance(results), "record_files": _record_files(results)}
@@ -53,8 +55,16 @@ def build_report(out: Path) -> Path:
     write_bytes(report / "methods.md", written.markdown.encode())
     write_bytes(report / "report.md", filled("report.md.j2", **shown))
     write_bytes(report / "index.html", filled("page.html.j2", **shown))
-    summary_of(results, verdict.findings, warnings).write(summary_path(Path(out)))
+    summary_of(results, verdict.sentences, warnings).write(summary_path(Path(out)))
     return report / "index.html"
+
+
+def badges(results: Results) -> list[str]:
+    """Return on which preset, how long and with how many seeds models were trained, each in a few words."""
+    tested = (t.record for t in results.trials if t.stage == "replicate" and not results.arm(t.arm).trainer)
+    lengths = ([row.batches for row in one.histories[0]] for one in tested if one and one.history)
+    steps = [f"{sum(batches):,} steps ({len(batches)} epochs)" for batches in lengths][:1]
+    return [f"Preset: {results.study.preset}", *steps, f"Seeds: {results.seeds_text}"]
 
 
 def write_tables(results: Results, report: Path) -> Tables:

@@ -64,10 +64,10 @@ class StudyResults:
 
     @cached_property
     def verdict(self) -> str:
-        """The answer of the report in sentences: what was found on which data, and what that does not show."""
+        """The answer of the report in one sentence, then what was found, and what that does not show."""
         verdict = contents_of(self.results).verdict(self.results)
         findings, cautions = ([f"- {said}" for said in found] for found in (verdict.findings, verdict.cautions))
-        return "\n".join([verdict.lead, *findings, "What this does and does not show:", *cautions])
+        return "\n".join([verdict.answer, verdict.lead, *findings, "Cautions:", *cautions])
 
     @cached_property
     def trials(self) -> pd.DataFrame:

@@ -27,7 +27,7 @@ def url(reported: Path) -> str:
 def test_the_report_fits_the_window_and_has_no_barriers(browser: Browser, url: str, width: int, scheme: str) -> None:
     with visited(browser, url, width, color_scheme=scheme) as visit:
         page = visit.page
-        assert page.locator("figure svg:visible").count() == 10
+        assert page.locator("figure svg:visible").count() == 11
         assert visit.barriers() == []
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         scrolled, shown = visit.widest()
@@ -97,7 +97,7 @@ def test_without_scripts_everything_is_there(browser: Browser, url: str, tmp_pat
     alone = tmp_path / "index.html"
     alone.write_bytes((reported / "report" / "index.html").read_bytes())
     with visited(browser, alone.as_uri(), java_script_enabled=False) as visit:
-        assert visit.page.locator("figure svg:visible").count() == 10
+        assert visit.page.locator("figure svg:visible").count() == 11
         assert visit.page.locator("button:visible").count() == 0
         visit.page.goto(f"{alone.as_uri()}#power")
         expect(visit.page.locator("#power table")).to_be_visible()

@@ -209,4 +209,4 @@ def test_a_study_says_what_it_is_and_how_it_stands(out: Path) -> None:
     assert any(line.startswith("  state: 14 of 15 test replicates completed: 1 missing.") for line in lines)
     assert "<th>trials</th><td>38 completed, 1 missing</td>" in results._repr_html_()
     assert [problem.where for problem in results.problems] == ["records/triplet_q1.c00.seed2.queries.parquet"]
-    assert "- Triplet: AutoMargin scored 0.5 percentage points higher than grid search in mAP" in results.verdict
+    assert "- Triplet: AutoMargin scored 0.5 points higher than grid search in mAP" in results.verdict

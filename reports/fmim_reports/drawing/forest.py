@@ -23,6 +23,7 @@ class ForestRow:
         name: of this row alone.
         label: what stands beside it, above its numbers.
         hollow: it is of another kind than the others.
+        shown: what stands at the right, above its numbers; with it they leave the label.
     """
 
     name: str
@@ -33,6 +34,7 @@ class ForestRow:
     color: str = INK
     marker: str = "o"
     hollow: bool = False
+    shown: str = ""
 
     @property
     def numbers(self) -> str:
@@ -56,13 +58,17 @@ def draw_forest(axes: Axes, rows: Sequence[ForestRow], scale: Scale, margin: flo
         style: dict[str, Any] = {"marker": row.marker, "markersize": 5, "color": row.color, "markeredgewidth": 1.2}
         style["markerfacecolor"] = "#fdfdfd" if row.hollow else row.color
         marks.append(Mark(row.name, place, points(row.value, 1), style))
+        if row.shown:
+            beside: dict[str, Any] = {"xycoords": axes.get_yaxis_transform(), "va": "center", "fontsize": 6.5}
+            axes.annotate(row.shown, (1.02, place - 0.2), fontweight="bold", **beside)
+            axes.annotate(row.numbers, (1.02, place + 0.22), **beside)
         if row.name in scale.beyond:
             continue
         if row.low is not None and row.high is not None:
             axes.plot([100 * row.low, 100 * row.high], [place] * 2, color=row.color, lw=1.6, solid_capstyle="butt")
         axes.plot(100 * row.value, place, **style)
     axes.axvline(0, color=_ZERO, lw=0.8, zorder=1)
-    axes.set_yticks(range(len(rows)), [f"{row.label}\n{row.numbers}" for row in rows])
+    axes.set_yticks(range(len(rows)), [row.label if row.shown else f"{row.label}\n{row.numbers}" for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     scale_x(axes, marks, scale)
     axes.grid(False, axis="y")

@@ -73,9 +73,9 @@ class NothingToDraw(Exception):
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure of the report: `draw` fills an empty matplotlib figure of `height` inches and column width.
+    """A figure of the report: `draw` fills an empty matplotlib figure of `width` × `height` inches.
 
-    With `of_data` it shows results, and so says under its axes on which data.
+    With `of_data` it shows results, and so says under its axes on which data. With `leads` it is beside the answer.
     """
 
     name: str
@@ -85,6 +85,8 @@ class Plot:
     height: float
     draw: Callable[[Figure], None]
     of_data: bool = True
+    width: float = COLUMN_INCHES
+    leads: bool = False
 
 
 def plot_or_reason(make: Callable[[T], Plot], results: T) -> Plot | NothingToDraw:
@@ -131,11 +133,11 @@ def drawn_in_place_of(axes: Axes, plot: Plot, source: str) -> SubFigure:
 
 
 def _figure(plot: Plot, source: str) -> Figure:
-    figure = Figure(figsize=(COLUMN_INCHES, plot.height), dpi=PNG_DPI, layout="constrained")
+    figure = Figure(figsize=(plot.width, plot.height), dpi=PNG_DPI, layout="constrained")
     _fill(figure, plot, source)
     rows = sum(math.ceil(len(one.get_texts()) / one._ncols) for one in figure.legends)  # type: ignore[attr-defined]
     height = plot.height + _LEGEND_ROW * max(0, rows - _FREE_ROWS)
-    figure.set_size_inches(COLUMN_INCHES, max(height, _LEGEND_SHARE * _LEGEND_ROW * rows))
+    figure.set_size_inches(plot.width, max(height, _LEGEND_SHARE * _LEGEND_ROW * rows))
     return figure
 
 

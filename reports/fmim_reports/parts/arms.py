@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from fmim_core.metric_names import METRICS
+from fmim_reports.parts.comparisons.tables import compared_costs
+from fmim_reports.parts.comparisons.words import ratio_text
+from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import (
     ArmSummary,
@@ -16,10 +20,30 @@ from fmim_reports.reading.summary import (
 )
 from fmim_reports.stats import PairedDifference, paired_difference
 from fmim_reports.writing.captions import caption, chosen_word, collapsed_note, references_note
-from fmim_reports.writing.columns import ARM, configuration_column, reference_rows
-from fmim_reports.writing.formats import points
+from fmim_reports.writing.columns import ARM, configuration_column, reference_rows, under
+from fmim_reports.writing.formats import listed, points
 from fmim_reports.writing.sections import Section, a_search_stage, in_every_study
 from fmim_reports.writing.tables import Column, Table
+
+
+@in_every_study(Section.ANSWER)
+def answer_table(results: Results) -> Table:
+    """Return what each arm's search cost and what its selected configuration scores on the test set."""
+    pairs = [(a, b) for a, b in compared_costs(results) if results.arm(a).group == results.arm(b).group]
+    against = dict(reversed(pairs))
+    rows = []
+    for arm in arm_summaries(results):
+        row = {"arm": arm, "n_s": arm.cost.n_s, "epochs": arm.cost.epochs, "test": arm.test}
+        if arm.cost.epochs and (theirs := search_cost(results, against.get(arm.name, "")).epochs):
+            row["relative"] = ratio_text(Fraction(arm.cost.epochs, theirs)).removesuffix(" times")
+        rows.append(row)
+    metric, search = results.metric, "Search"
+    costs = [*under(search, "count", n_s="N_s", epochs="Epochs"), Column("relative", "Relative", "listing", search)]
+    test = Column("test", f"{metric.label}, %", "estimate", "Test, mean ± SE", metric=metric)
+    relative = " Relative: its epochs divided by those of the arm that its group is compared with." if against else ""
+    text = f"N_s: configurations that the search trained.{relative}"
+    columns = [ARM, *(costs[: 2 + bool(against)] if results.searched else ()), test]
+    return Table("arms", "Arms", caption(results, text), columns, rows)
 
 
 @in_every_study(Section.TABLES)
@@ -56,10 +80,9 @@ def leads(results: Results) -> list[tuple[ArmSummary, PairedDifference]]:
 def leads_caution(results: Results) -> list[str]:
     """Name the arms whose selected configuration leads the second one by no more than noise."""
     within = [(arm, lead) for arm, lead in leads(results) if lead.low is None or lead.low <= 0 <= (lead.high or 0.0)]
-    listed = ", ".join(f"{arm.label} ({points(lead.difference)})" for arm, lead in within)
-    where = f"95 % CI over folds, percentage points of validation {results.metric.label}"
-    why = f"is within noise for {listed}: luck may have decided ({where})."
-    return [f"The lead of the selected configuration over the second {why}"] if within else []
+    arms = listed(f"{arm.label} ({points(lead.difference, 1)} points)" for arm, lead in within)
+    why = "Luck may have decided the selection: the lead over the second configuration is within noise (95 % CI, folds)"
+    return [f"{why} for {arms}."] if within else []
 
 
 @in_every_study(Section.MORE, a_search_stage)

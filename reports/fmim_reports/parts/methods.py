@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -13,11 +13,10 @@ from typing import Any
 from fmim_core.records import SEED, ArmEntry, flat
 from fmim_reports.page.files import filled
 from fmim_reports.parts.comparisons.difference import ALPHA
-from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.files import key_of
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import KEPT
-from fmim_reports.writing.formats import SYMBOLS, to_md, to_tex, value_text
+from fmim_reports.writing.formats import SYMBOLS, listed, to_md, to_tex, value_text
 
 _CITED = re.compile(r"\[@(\w+)\]")
 _MOST_NAMED = 12  # arms that a sentence can name
@@ -94,7 +93,7 @@ def methods(results: Results) -> Methods:
         data=study.data,
         arms=arms,
         metric=results.metric.label,
-        margin=margin_text(results.equivalence_margin),
+        margin=f"{100 * results.equivalence_margin:g}",
         level=f"{ALPHA:g}",
         most_named=_MOST_NAMED,
         searches=[_search(arm) for arm in arms if arm.n_s > 1],
@@ -128,12 +127,6 @@ def _sources() -> Mapping[str, Citation]:
 def cited(part: str, kind: str) -> str:
     """Return how to cite a kind of loss, margins, model or searcher; a user's own has its name alone."""
     return _sources().get(f"{part}.{kind}", Citation("" if part == "loss" else kind, "", "")).cited
-
-
-def listed(texts: Iterable[str], last: str = "and") -> str:
-    """Return `a, b and c`."""
-    *others, end = list(texts) or ["none"]
-    return f"{', '.join(others)} {last} {end}" if others else end
 
 
 def _search(arm: ArmEntry) -> str:

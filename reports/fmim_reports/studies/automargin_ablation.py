@@ -129,7 +129,7 @@ def ablation_verdict(results: Results) -> Verdict:
             "Not shown to matter, which is no evidence that they do not, largest difference first: "
             f"{_with_p(results, rest)}.{_detectable(rest, len(tested))}"
         )
-    return verdict_of(results, findings, *filter(None, [different_tasks_note(found)]))
+    return verdict_of(results, findings)
 
 
 def _with_p(results: Results, found: Sequence[Comparison]) -> str:

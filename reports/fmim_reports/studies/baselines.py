@@ -19,7 +19,6 @@ from fmim_reports.drawing.axes import scale_y
 from fmim_reports.drawing.lines import draw_line, shared_legend
 from fmim_reports.drawing.looks import arm_looks, reference_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.parts.comparisons.cautions import comparison_cautions
 from fmim_reports.parts.comparisons.words import estimate_text, plain_sentences
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
@@ -196,7 +195,7 @@ def baselines_verdict(results: Results) -> Verdict:
     every = {arm.name: on_test(results, arm.name, "mAP") for arm in results.arms}
     means = {name: value.stat.mean for name, value in every.items() if value.stat.n and not math.isnan(value.stat.mean)}
     if not means:
-        return verdict_of(results, ["No loss has a completed test replicate yet."], *own)
+        return verdict_of(results, ["No loss has a completed test replicate yet."], own=own)
     best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
     first = (
         f"Over all {results.interval.plural if results.dated else 'queries'} test mAP is highest with "
@@ -205,7 +204,7 @@ def baselines_verdict(results: Results) -> Verdict:
     )
     notes = (paper_sentence(published.paper_data(results)), *published.footnotes(["SoftTriplet"]))
     findings = (*plain_sentences(results), first, *_fall(results, [*means]), *notes)
-    return verdict_of(results, findings, *comparison_cautions(results), *own)
+    return verdict_of(results, findings, own=own)
 
 
 def _fall(results: Results, arms: Sequence[str]) -> list[str]:

@@ -174,7 +174,7 @@ def selection_verdict(results: Results) -> Verdict:
     found, own = methods(results), epochs_caution(results, _WHY_EPOCHS_MATTER)
     chosen = [method for method in found if method.arm.configuration]
     if not chosen:
-        return verdict_of(results, ["No method has a selected configuration yet."], *own)
+        return verdict_of(results, ["No method has a selected configuration yet."], own=own)
     listed = "; ".join(f"{method.arm.label}: {configuration_text(method.arm.configuration)}" for method in chosen)
     data = published.paper_data(results).name
     same = [m.arm.label for m in chosen if key_of(m.arm.configuration or {}) == key_of(_paper(m, data))]
@@ -189,7 +189,7 @@ def selection_verdict(results: Results) -> Verdict:
             f"Most is at stake for {most} of mean validation mAP between the best and the worst value, least for "
             f"{least}. Methods with more values have more room for a spread."
         )
-    return verdict_of(results, [*findings, agree], *own)
+    return verdict_of(results, [*findings, agree], own=own)
 
 
 CONTENTS = Contents(

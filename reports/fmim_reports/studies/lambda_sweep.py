@@ -17,10 +17,8 @@ from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of,
 from fmim_reports.drawing.lines import draw_line, mean_points, shared_legend
 from fmim_reports.drawing.looks import CARD, series_look
 from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot
-from fmim_reports.parts.comparisons.cautions import comparison_cautions
 from fmim_reports.parts.comparisons.words import estimate_text, plain_sentences
 from fmim_reports.parts.tidy import tidy_row, tidy_table
-from fmim_reports.parts.training.learning import length_cautions
 from fmim_reports.parts.verdict import Verdict, verdict_of
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
@@ -187,7 +185,7 @@ def lambda_verdict(results: Results) -> Verdict:
     best = {share: None if name is None else results.arm(name) for share, name in by_share.items()}
     findings = [*plain_sentences(results), _preferred(results, best[True], best[False]), *_gain(results, best[True])]
     findings += [PAPER] if results.interval == YEAR else []
-    return verdict_of(results, findings, *comparison_cautions(results), *length_cautions(results))
+    return verdict_of(results, findings)
 
 
 def _preferred(results: Results, apart: ArmEntry | None, pooled: ArmEntry | None) -> str:

@@ -125,7 +125,7 @@ def margin_verdict(results: Results) -> Verdict:
     found, own = by_epsilon(results, "mAP"), epochs_caution(results, _WHY_EPOCHS_MATTER)
     best = best_of(found)
     if best is None:
-        return verdict_of(results, ["No ε has completed all its folds yet."], *own)
+        return verdict_of(results, ["No ε has completed all its folds yet."], own=own)
     means = {epsilon: value.stat.mean for epsilon, value in found.items() if value.stat.n}
     highest = means[best]
     first = f"Validation mAP is highest at {_text(best)}: {estimate_text(found[best])}."
@@ -148,7 +148,7 @@ def margin_verdict(results: Results) -> Verdict:
         why = ": semi-hard selection (0 < Δ ≤ ε) selects nothing there, so what is scored is an untrained or collapsed "
         why = f"{why}embedding" if _active_share(results, 0.0) == 0 else ""
         findings.append(f"At ε = 0 it is {estimate_text(zero)}, {below}{why}.")
-    return verdict_of(results, [*findings, PAPER], *own)
+    return verdict_of(results, [*findings, PAPER], own=own)
 
 
 CONTENTS = Contents(

@@ -65,7 +65,7 @@ def dynamics_verdict(results: Results) -> Verdict:
     """Say where the margins end and the published ones do, how Δ and φ_an moved, and of batches without a triplet."""
     found, own = histories_by_arm(results), epochs_caution(results, _WHY_EPOCHS_MATTER)
     if not found:
-        return verdict_of(results, ["No replicate is completed yet."], *own)
+        return verdict_of(results, ["No replicate is completed yet."], own=own)
 
     def each(describe: Callable[[Histories], str], after: str = "") -> str:
         return "; ".join(f"{results.arm(arm).label}{after} {describe(seeds)}" for arm, seeds in found.items())
@@ -75,7 +75,7 @@ def dynamics_verdict(results: Results) -> Verdict:
         f"Similarities of training images, first to last epoch. {each(movement, ':')}.",
         f"Batches without any active triplet, over all epochs and seeds: {each(_empty)}.",
     )
-    return verdict_of(results, findings, *own)
+    return verdict_of(results, findings, own=own)
 
 
 def _margins(seeds: Histories) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import Estimate, arm_summaries, on_reference, queries_at
-from fmim_reports.writing.formats import decimal, in_percent
+from fmim_reports.writing.formats import decimal, in_percent, listed
 
 KEPT = {"last": "last", "best": "best validation", "best_all_pairs": "best all-pairs validation"}
 FEW_QUERIES = 30
@@ -105,16 +105,13 @@ def references_note(results: Results) -> str:
 def collapsed_note(results: Results) -> str:
     """Name the arms with collapsed embeddings, and say why they score so low; empty where none has any."""
     found = [arm for arm in arm_summaries(results) if arm.collapsed]
-    listed = ", ".join(f"{arm.label} ({arm.collapsed} of {arm.test.stat.n} seeds)" for arm in found)
-    why = (
-        "Mean Δ ended at 0 in training, as where all embeddings are equal. Of equally similar images the non-matching "
-        f"ones rank first, so {results.metric.label} is worse than that of a random ranking."
-    )
-    return f"Collapsed: {listed}. {why}" if found else ""
+    arms = listed(f"{arm.label} ({arm.collapsed} of {arm.test.stat.n} seeds)" for arm in found)
+    why = f"mean Δ ended at 0, so all images look alike and {results.metric.label} is worse than a random ranking"
+    return f"Collapsed embeddings ({why}): {arms}." if found else ""
 
 
-def sentences_on_references(results: Results) -> list[str]:
-    """Say which references are beaten by all arms beside them, by none or not by some, by the means over seeds.
+def sentences_on_references(results: Results, beaten: bool) -> list[str]:
+    """Say which references are `beaten` by all arms beside them, or else not by some or none, by means over seeds.
 
     Only arms and references with a result count; nothing is said before there are both.
     """
@@ -131,14 +128,9 @@ def sentences_on_references(results: Results) -> list[str]:
             value = f"{reference.label} ({in_percent(stat.mean)} %)"
             found.setdefault((len(behind) == len(beside), names), []).append(value)
     who = "Every arm" if len(tested) == len(results.arms) else "Every arm that was tested"
-    return [_stands(who, metric.label, values, *key) for key, values in found.items()]
-
-
-def _stands(who: str, metric: str, values: list[str], none: bool, behind: tuple[str, ...]) -> str:
-    """Say what beats references with these values: not the arms `behind`, and if `none` no other either."""
-    listed = ", ".join(values)
-    if not behind:
-        return f"{who} has a better test {metric} than the references beside it, which no training made: {listed}."
-    if none:
-        return f"No arm has a better test {metric} than these references, which no training made: {listed}."
-    return f"Not every arm has a better test {metric} than {listed}, which no training made: not {', '.join(behind)}."
+    said = []
+    for (none, worse), values in found.items():
+        start = who if not worse else "No arm" if none else f"Not every arm ({listed(worse)} do not)"
+        if beaten is not bool(worse):
+            said.append(f"{start} scores better than these references without training: {listed(values)}.")
+    return said

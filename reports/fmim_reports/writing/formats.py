@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +107,12 @@ def value_text(name: str, value: Any) -> str:
     """Return a hyperparameter's value with its unit: 14.3° for `margin_degrees`."""
     whole = isinstance(value, float) and value.is_integer()
     return f"{int(value) if whole else value}{UNITS.get(name, '')}"
+
+
+def listed(texts: Iterable[str], last: str = "and") -> str:
+    """Return `a, b and c`."""
+    *others, end = list(texts) or ["none"]
+    return f"{', '.join(others)} {last} {end}" if others else end
 
 
 def to_html(text: str) -> str:

@@ -17,6 +17,7 @@ Need = Callable[[Results], object]
 class Section(Enum):
     """The sections of a report in reading order."""
 
+    ANSWER = "beside the answer"
     TABLES = "tables"
     FIGURES = "figures"
     COSTS = "trials and cost"

@@ -109,8 +109,8 @@ def test_an_arm_scored_on_another_task_is_compared_and_not_tested(out: Path) -> 
     assert (first["p"], first["p_holm"], first["p_equivalence"]) == (None, None, None)
     assert first["difference"] == pytest.approx(0.005)
     assert second["p_holm"] == second["p"]  # alone in its family
-    assert "AutoMargin” (chance mAP 10.00 %): scored on another task" in found.notes[1]
-    assert "this says nothing about the training" in plain_sentences(read_results(out))[0]
+    assert "AutoMargin (chance: 10.00 %)" in found.notes[1]
+    assert ": not tested" in plain_sentences(read_results(out))[0]
     facts = dict(comparison_details(comparisons(read_results(out))[0]))
     assert (facts["Test of the difference"][:10], "Power" in facts) == ("Not tested", False)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from scipy.stats import ttest_rel
 
-from fmim_reports.parts.comparisons.cautions import comparison_cautions
+from fmim_reports.parts.comparisons.answer import answer_sentence
+from fmim_reports.parts.comparisons.cautions import scope_caution
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.pipelines import headlines, pipelines, whole_pipelines
 from fmim_reports.parts.comparisons.words import plain_sentences
@@ -94,7 +95,7 @@ def test_the_headline_is_about_whole_pipelines_from_five_splits_on(tmp_path: Pat
     ends = {1: 0.60, 2: 0.61, 3: 0.60, 4: 0.62}
     four = read_results(split_out(tmp_path / "four", dict(list(ends.items())[:3])))
     assert headlines(four) is comparisons(four)
-    assert "of these two configurations" in plain_sentences(four)[0]
+    assert "whole pipelines" not in plain_sentences(four)[0]
     out = split_out(tmp_path / "five", ends)
     results = read_results(out)
     (one,), grid, auto = (
@@ -106,9 +107,10 @@ def test_the_headline_is_about_whole_pipelines_from_five_splits_on(tmp_path: Pat
     assert one.p == pytest.approx(by_hand.pvalue)
     assert (one.uncertainty.low, one.uncertainty.high) == pytest.approx(tuple(by_hand.confidence_interval()))
     (said,) = plain_sentences(results)
-    assert "it is shown to be the better" in said
-    assert "of these two whole pipelines (search, selection and training)" in said
-    assert comparison_cautions(results)[0].startswith("Differences hold for whole pipelines")
+    assert ": better as whole pipelines" in said
+    assert "whole pipelines" in scope_caution(results)[0]
+    assert "AutoMargin beats grid search" in answer_sentence(results)
+    assert "as whole pipelines" in answer_sentence(results)
     verdict = verdict_of_comparisons(results)
     assert [heading.rpartition(", ")[2] for heading, _ in verdict.details[:1]] == ["whole pipelines"]
     assert len(verdict.details) == 2

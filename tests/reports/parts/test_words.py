@@ -44,31 +44,28 @@ def facts(out: Path) -> dict[str, str]:
     [
         (
             [-0.05, -0.06, -0.05, -0.06, -0.05],
-            "5.4 percentage points lower than grid search in mAP (95 % CI −6.1 to −4.7), "
-            "so of these two configurations it is shown to be the worse",
+            "5.4 points lower than grid search in mAP (95 % CI −6.1 to −4.7): worse, ",
         ),
         (
             [0.05, 0.06, 0.05, 0.06, 0.05],
-            "5.4 percentage points higher than grid search in mAP (95 % CI +4.7 to +6.1), "
-            "so of these two configurations it is shown to be the better",
+            "5.4 points higher than grid search in mAP (95 % CI +4.7 to +6.1): better, ",
         ),
         (
             [0.001, -0.001, 0.0, 0.001, -0.001],
-            "the same as grid search in mAP (95 % CI −0.1 to +0.1), "
-            "so these two configurations are shown to be equivalent within ±1 percentage point",
+            "the same as grid search in mAP (95 % CI −0.1 to +0.1): equivalent within ±1 point, ",
         ),
-        ([0.003, 0.004, 0.003, 0.004, 0.003], "±1 percentage point, though a difference is shown"),
+        ([0.003, 0.004, 0.003, 0.004, 0.003], "±1 point, although a difference is shown"),
         (
             [0.1, -0.1, 0.0, 0.1, -0.1],
-            "(95 % CI −12.4 to +12.4), so neither a difference nor equivalence of these two ",
+            "(95 % CI −12.4 to +12.4): inconclusive, ",
         ),
         (
             [0.1] * 5,
-            "10.0 percentage points higher than grid search in mAP, equally with every seed, so nothing can",
+            "10.0 points higher than grid search in mAP: not tested, because it is the same with every seed",
         ),
         (
             [0.1, math.nan],
-            "AutoMargin against grid search: no answer, since the mAP of a seed is not a number",
+            "AutoMargin cannot be compared with grid search: the mAP of a seed is not a number",
         ),
     ],
 )
@@ -85,12 +82,12 @@ def test_a_difference_that_holms_correction_takes_away_is_not_claimed(tmp_path: 
     set_differences(out, PAIR, values)
     set_differences(out, ("adatriplet_automargin.c00", "adatriplet_grid.c10"), values)
     first, second = plain_sentences(read_results(out))
-    assert "(95 % CI +0.1 to +1.6), so neither a difference, corrected for 2 comparisons, nor equivalence" in first
-    assert second.startswith("AdaTriplet: AutoMargin scored 0.9 percentage points higher")
-    assert second.endswith(", for 1/4 of the search cost (epochs).")
+    assert "(95 % CI +0.1 to +1.6): inconclusive after correction for 2 comparisons" in first
+    assert second.startswith("AdaTriplet: AutoMargin scored 0.9 points higher")
+    assert second.endswith(", with 1/4 of the search epochs.")
     assert "by Holm over 2): the interval excludes 0" in facts(out)["Test of the difference"]
     edit(out / "study.json", comparisons=[ARMS])  # alone, it has nothing to be corrected for
-    assert "it is shown to be the better" in said(out)
+    assert ": better" in said(out)
     assert "by Holm" not in facts(out)["Test of the difference"]
 
 
@@ -102,15 +99,13 @@ def test_claims_are_corrected_by_themselves(tmp_path: Path) -> None:
     assert (first.family, second.family) == (1, 1)
     assert (first.p_holm, second.p_holm) == (first.p, second.p)
     caution = next(line for line in comparison_cautions(read_results(out)) if "Holm" in line)
-    assert (
-        "over the 1 differences, by themselves over the 1 that the question is not about, and by themselves" in caution
-    )
+    assert "separately for the 1 differences of the question, 1 other differences and" in caution
 
 
 def test_the_interval_is_the_one_over_seeds_and_subjects_where_queries_are_known(out: Path) -> None:
     set_differences(out, PAIR, [0.03, 0.031, 0.029, 0.03, 0.0305])
     assert "(95 % CI +2.9 to +3.1)" in said(out)
-    assert facts(out)["Standard error"].endswith("percentage points over seeds; not known over subjects.")
+    assert facts(out)["Standard error"].endswith("points over seeds; not known over subjects.")
     write_query_files(out)
     (one,) = comparisons(read_results(out))
     assert (one.uncertainty.low, one.uncertainty.high) == pytest.approx((0.0201, 0.0401), abs=1e-5)
@@ -119,24 +114,24 @@ def test_the_interval_is_the_one_over_seeds_and_subjects_where_queries_are_known
         "over seeds and subjects (n = 5 seeds × 40 subjects; the variance of seeds is estimated as 0: the SE over"
         in facts(out)["Mean difference"]
     )
-    assert "With 5 seeds and this variation over seeds and subjects" in facts(out)["Power"]
+    assert "with the variation over seeds and subjects" in facts(out)["Power"]
     edit(out / "study.json", equivalence_margin=0.0005)
-    assert "no number of seeds is enough" in facts(out)["Power"]
-    assert "since these subjects alone leave an SE of" in facts(out)["Power"]
+    assert "No number of seeds" in facts(out)["Power"]
+    assert "these subjects alone leave an SE of" in facts(out)["Power"]
 
 
 def test_what_is_missing_is_said(tmp_path: Path, out: Path) -> None:
     spoil(record(out, "triplet_grid.c02.seed4"), "failed")
-    assert "scored 1.3 percentage points higher" in said(out)
-    assert ", 4 of 5 seeds), so neither" in said(out)
+    assert "scored 1.3 points higher" in said(out)
+    assert ", 4 of 5 seeds): inconclusive" in said(out)
     for seed in range(4):
         spoil(record(out, f"triplet_grid.c02.seed{seed}"), "diverged")
     assert said(out).startswith(
-        "Triplet: AutoMargin against grid search: no answer yet, since no seed is completed by both; with diverged "
-        "seeds scored at chance: +"
+        "Triplet: AutoMargin cannot be compared with grid search yet: no seed is completed by both. Diverged seeds "
+        "scored at chance: +"
     )
     one_seed = make_out(tmp_path / "one", replicates=1, arms=ARMS)
-    assert "3.5 percentage points higher than grid search in mAP, with one seed, so nothing can be" in said(one_seed)
+    assert "3.5 points higher than grid search in mAP: not tested, because there is only one seed" in said(one_seed)
 
 
 def test_a_diverged_seed_is_a_result_whose_bound_is_said(out: Path) -> None:
@@ -156,19 +151,19 @@ def test_a_diverged_seed_is_a_result_whose_bound_is_said(out: Path) -> None:
 def test_search_costs_are_exact_and_readable(out: Path) -> None:
     # of one trial of AutoMargin's six, and of one of the grid's twelve; the others took 6 epochs each
     for epochs, more, words in (
-        (6, 6, "1/2 of the"),
-        (42, 6, "the same"),
-        (114, 6, "2 times the"),
-        (78, 6, "1.5 times the"),
-        (7, 6, "51 % of the"),
-        (6, 6000, "0.6 % of the"),
+        (6, 6, "1/2 of the search epochs"),
+        (42, 6, "the same number of search epochs"),
+        (114, 6, "2 times the search epochs"),
+        (78, 6, "1.5 times the search epochs"),
+        (7, 6, "51 % of the search epochs"),
+        (6, 6000, "0.6 % of the search epochs"),
     ):
         edit_cost(record(out, "triplet_automargin.c00.fold0"), epochs=epochs)
         edit_cost(record(out, "triplet_grid.c00.fold0"), epochs=more)
-        assert said(out).endswith(f", for {words} search cost (epochs).")
+        assert said(out).endswith(f", with {words}.")
     for fold in range(3):
         record(out, f"triplet_grid.c00.fold{fold}").unlink()
-    assert said(out).endswith("for 2/3 of the search cost (epochs; not finished).")
+    assert said(out).endswith(", with 2/3 of the search epochs (not finished).")
 
 
 def test_a_ratio_of_device_seconds_stands_with_its_interval_beside_that_of_epochs(out: Path) -> None:
@@ -196,7 +191,7 @@ def test_lower_is_better_where_the_metric_says_so(out: Path) -> None:
     (one,) = comparisons(read_results(out))
     error = plain_sentence(replace(one, metric=Metric("error", "error rate", higher_is_better=False)))
     assert "lower than grid search in error rate (lower is better, 95 % CI −6.1 to −4.7)" in error
-    assert "it is shown to be the better" in error
+    assert ": better" in error
 
 
 def test_arms_of_different_groups_have_their_whole_names(out: Path) -> None:
@@ -205,5 +200,5 @@ def test_arms_of_different_groups_have_their_whole_names(out: Path) -> None:
     study = json.loads((out / "study.json").read_text())
     arms = [arm | {"group": arm["name"], "label": f"arm {number}"} for number, arm in enumerate(study["arms"])]
     edit(out / "study.json", arms=arms, comparisons=[ARMS[::-1]])  # the grid search, arm 1
-    assert said(out).startswith("Arm 1 scored 0.5 percentage points lower than arm 0 in mAP (95 % CI −3.7 to +2.7), ")
-    assert said(out).endswith(", for 2 times the search cost (epochs).")
+    assert said(out).startswith("Arm 1 scored 0.5 points lower than arm 0 in mAP (95 % CI −3.7 to +2.7): ")
+    assert said(out).endswith(", with 2 times the search epochs.")

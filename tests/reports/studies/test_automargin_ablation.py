@@ -58,7 +58,7 @@ def test_an_arm_scored_on_another_task_is_shown_but_not_tested(settings: Path) -
     side = found["identity_side"]
     assert (side["p_holm"], float(side["chance_mAP"])) == ("", pytest.approx(0.1))
     assert float(side["difference"]) == pytest.approx((0.3 + 0.35 + 0.5) / 3 - 0.6)
-    assert "“change identity_side” (chance mAP 10.00 %): scored on another task" in table.notes[0]
+    assert "change identity_side (chance: 10.00 %)" in table.notes[0]
     assert "is not tested" in ablation.ablation_verdict(results).cautions[0]
 
 

@@ -15,19 +15,19 @@ from fmim_reports.parts.comparisons.varied import change_with_length
 from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.stats import Bounded, PairedDifference, Power, Variances, cost_ratio, power_of
-from fmim_reports.writing.formats import in_percent, points
+from fmim_reports.writing.formats import in_percent, listed, points
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a comparison is about, in a sentence and in a table, and what its pairs of values share."""
+    """The subject of a comparison: its name, what a verdict adds to say so, and what its pairs of values share."""
 
-    about: str
     name: str
+    added: str
     pair: str
 
 
-CONFIGURATIONS = Claim("these two configurations", "selected configurations", "seed")
+CONFIGURATIONS = Claim("selected configurations", "", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +83,11 @@ class Comparison(Difference):
             at_chance = f"with it at chance the difference is {points(self.bound.difference)} percentage points"
             notes.append(f"a diverged seed is in no pair, which favours its arm: {at_chance}")
         return "; ".join(dict.fromkeys(filter(None, notes)))
+
+    @property
+    def searches_are_over(self) -> bool:
+        """Say if no search of the two has anything left to train."""
+        return self.a.search_is_over and self.b.search_is_over
 
     @property
     def undecided(self) -> bool:
@@ -146,13 +151,15 @@ def _measured(results: Results, a: TestedArm, b: TestedArm) -> tuple[PairedDiffe
     return paired, {"metric": results.metric, "margin": results.equivalence_margin} | of_both
 
 
+def is_claim(results: Results, one: Comparison) -> bool:
+    """Say if the study declared a comparison that its question is not about."""
+    return (one.a.name, one.b.name) in results.study.claims
+
+
 def corrected_by_family(results: Results, found: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Return them with Holm's correction over those that the question is about, and over the claims by themselves."""
-
-    def is_claim(one: Comparison) -> bool:
-        return (one.a.name, one.b.name) in results.study.claims
-
-    return (*corrected([one for one in found if not is_claim(one)]), *corrected(list(filter(is_claim, found))))
+    """Return them with Holm's correction, separately for those of the question and for the other claims."""
+    families = ([one for one in found if is_claim(results, one) is claim] for claim in (False, True))
+    return tuple(one for family in families for one in corrected(family))
 
 
 def device_ratio(results: Results, a: str, b: str) -> Bounded:
@@ -173,11 +180,6 @@ def _seconds_by_fold(results: Results, arm: str) -> dict[int, float]:
 
 def different_tasks_note(found: Sequence[Comparison]) -> str:
     """Return which comparisons are of arms that are scored on different tasks, and what follows; empty if none."""
-    others = [
-        f"“{one.names[0]}” (chance {one.metric.label} {in_percent(one.chance)} %)" for one in found if not one.tested
-    ]
-    why = (
-        "scored on another task than the arm it is compared with, since a random ranking scores differently. The "
-        "difference is not an effect of training and is not tested."
-    )
-    return f"{', '.join(others)}: {why}" if others else ""
+    others = [f"{one.names[0]} (chance: {in_percent(one.chance)} %)" for one in found if not one.tested]
+    why = "A random ranking scores differently on the other arm's task, so the difference is not tested"
+    return f"{why}: {listed(others)}." if others else ""

@@ -18,7 +18,7 @@ from fmim_reports.reading.summary import arm_summaries, completed
 from fmim_reports.stats import Crossed, PairedDifference
 
 FEWEST_SPLITS = 5  # of fewer, a report leads with the selected configurations
-PIPELINES = Claim("these two whole pipelines (search, selection and training)", "whole pipelines", "search split")
+PIPELINES = Claim("whole pipelines", " as whole pipelines", "search split")
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from fractions import Fraction
 
 from fmim_reports.parts.comparisons.comparison import CONFIGURATIONS, Comparison
+from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.parts.comparisons.pipelines import headlines
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate
@@ -31,33 +33,34 @@ def capital(name: str) -> str:
 
 
 def margin_text(margin: float) -> str:
-    """Return a margin of equivalence in words: `1 percentage point`, `2.5 percentage points`."""
-    return f"{100 * margin:g} percentage point{'' if 100 * margin == 1 else 's'}"
+    """Return a margin of equivalence in words: `1 point`, `2.5 points`, of percent."""
+    return f"{100 * margin:g} point{'' if 100 * margin == 1 else 's'}"
+
+
+def no_answer(results: Results) -> str:
+    """Say that the preset's numbers say nothing about methods."""
+    return f"The preset {results.study.preset} only checks that everything runs: it gives no answer about methods."
 
 
 def plain_sentences(results: Results) -> tuple[str, ...]:
     """Return one sentence per comparison, in the order in which the study declared them; none without comparisons.
 
-    Where the preset's numbers say nothing about methods, the only sentence says so.
-
-    It says the difference with its interval, what the tests corrected by Holm show and of what, two configurations or
-    two whole pipelines, and how much of the other arm's search cost the arm needed, in epochs, which are exact.
+    Each has the difference with its interval, what the tests show of it once corrected by Holm, and how much of the
+    other arm's search the arm needed, in epochs, which are exact. A preset without an answer has one sentence.
     """
-    if not results.study.answers:
-        return (f"The preset {results.study.preset} only checks that everything runs: no answer about methods.",)
-    return tuple(map(plain_sentence, headlines(results)))
+    return tuple(map(plain_sentence, headlines(results))) if results.study.answers else (no_answer(results),)
 
 
 def plain_sentence(one: Comparison) -> str:
-    """Return `Triplet: AutoMargin scored 4.8 percentage points lower than grid search in mAP (95 % CI …), …`."""
+    """Return `Triplet: AutoMargin scored 4.8 points lower than grid search in mAP (95 % CI …): worse, with …`."""
     a, b = one.names
     arm = f"{one.group}: {a}" if one.group else capital(a)
     if one.value is None:
-        at_chance = f"; with diverged seeds scored at chance: {points(one.bound.difference, 1)}" if one.bound else ""
-        return f"{arm} against {b}: no answer yet, since no {one.claim.pair} is completed by both{at_chance}."
+        at_chance = f" Diverged seeds scored at chance: {points(one.bound.difference, 1)}." if one.bound else ""
+        return f"{arm} cannot be compared with {b} yet: no {one.claim.pair} is completed by both.{at_chance}"
     if math.isnan(one.value):
-        return f"{arm} against {b}: no answer, since the {one.metric.label} of a seed is not a number."
-    return f"{arm} scored {_by_how_much(one, one.value)}, {_shown(one)}{_cost(one)}."
+        return f"{arm} cannot be compared with {b}: the {one.metric.label} of a seed is not a number."
+    return f"{arm} scored {_by_how_much(one, one.value)}: {_shown(one)}{_cost(one)}."
 
 
 def _by_how_much(one: Comparison, difference: float) -> str:
@@ -65,7 +68,7 @@ def _by_how_much(one: Comparison, difference: float) -> str:
     low, high = one.uncertainty.low, one.uncertainty.high
     digits = _digits(difference, low or 0.0, high or 0.0)
     size = in_percent(abs(difference), digits)
-    than = f"{size} percentage points {'lower' if difference < 0 else 'higher'} than" if float(size) else "the same as"
+    than = f"{size} points {'lower' if difference < 0 else 'higher'} than" if float(size) else "the same as"
     said = [] if one.metric.higher_is_better else ["lower is better"]
     said += [] if low is None else [f"95 % CI {points(low, digits)} to {points(high, digits)}"]
     said += [] if one.paired.n == one.planned else [f"{one.paired.n} of {one.planned} {one.claim.pair}s"]
@@ -82,48 +85,53 @@ def _digits(*values: float) -> int:
 def _shown(one: Comparison) -> str:
     """Return what the tests allow one to say of the difference."""
     if not one.tested:
-        return "on a task of another difficulty, so this says nothing about the training"
+        return "not tested, because the two tasks differ in difficulty"
     if one.p is None:
-        return f"{'with one' if one.paired.n == 1 else 'equally with every'} {one.claim.pair}, so nothing can be tested"
+        why = "there is only one" if one.paired.n == 1 else "it is the same with every"
+        return f"not tested, because {why} {one.claim.pair}"
     if one.moves and one.longer is not None:
-        variation, change = one.longer
-        return (
-            f"so nothing is shown: training {variation.factor:g} times as long changes the difference on the folds by "
-            f"{points(change, 1)}, more than the margin of {margin_text(one.margin)}"
-        )
+        factor, change = f"{one.longer[0].factor:g}", points(one.longer[1], 1)
+        return f"undecided, because training {factor} times as long changes it by {change} points on the folds"
     if one.equivalent:
-        also = ", though a difference is shown" if one.differs else ""
-        return f"so {one.claim.about} are shown to be equivalent within ±{margin_text(one.margin)}{also}"
+        also = ", although a difference is shown" if one.differs else ""
+        return f"equivalent{one.claim.added} within ±{margin_text(one.margin)}{also}"
     if one.differs:
-        return f"so of {one.claim.about} it is shown to be the {'better' if one.better else 'worse'}"
+        return f"{one.shown}{one.claim.added}"
     excludes_0 = one.uncertainty.low is not None and not one.uncertainty.low <= 0 <= (one.uncertainty.high or 0.0)
-    corrected = f", corrected for {_corrected_for(one, f'{one.family} comparisons')}," if excludes_0 else ""
-    return f"so neither a difference{corrected} nor equivalence of {one.claim.about} is shown"
+    corrected = f" after correction for {_corrected_for(one)}" if excludes_0 else ""
+    return f"inconclusive{one.claim.added}{corrected}"
 
 
-def _corrected_for(one: Comparison, comparisons: str) -> str:
-    return " and ".join([comparisons] * (one.family > 1) + ["looks"] * (one.share < 1))
+def _corrected_for(one: Comparison) -> str:
+    return " and ".join([f"{one.family} comparisons"] * (one.family > 1) + ["looks"] * (one.share < 1))
 
 
 def _cost(one: Comparison) -> str:
-    """Say for how much of b's search cost a was found; nothing where one of them trained nothing in a search."""
+    """Say with how much of b's search a was found; nothing where one of them trained nothing in a search."""
     ours, theirs = one.a.cost.epochs, one.b.cost.epochs
     if not ours or not theirs:
         return ""
-    over = one.a.search_is_over and one.b.search_is_over
-    unit = "epochs" if over else "epochs; not finished"
-    return f", for {_share(Fraction(ours, theirs))} search cost ({unit})"
+    unfinished = "" if one.searches_are_over else " (not finished)"
+    return f", with {share_text([Fraction(ours, theirs)])}{unfinished}"
 
 
-def _share(ratio: Fraction) -> str:
-    """Return `1/4 of the`, `the same`, `4 times the`; in percent or rounded where a fraction is hard to read."""
-    if ratio == 1:
-        return "the same"
-    if ratio > 1:
-        return f"{decimal(float(ratio), 0 if ratio.denominator == 1 else 1)} times the"
+def share_text(ratios: Collection[Fraction]) -> str:
+    """Return `1/16 to 1/2 of the search epochs`, `twice` and more as `2 times the …`; percent where that is easier."""
+    least, most = min(ratios), max(ratios)
+    if least == most == 1:
+        return "the same number of search epochs"
+    low, high = ratio_text(least), ratio_text(most)
+    both = high if least == most else f"{low.removesuffix(' times') if high.endswith('times') else low} to {high}"
+    return f"{both}{' of' if most < 1 else ''} the search epochs"
+
+
+def ratio_text(ratio: Fraction) -> str:
+    """Return `1/4`, `51 %` where a fraction is hard to read, or `2 times`."""
+    if ratio >= 1:
+        return f"{decimal(float(ratio), 0 if ratio.denominator == 1 else 1)} times"
     if ratio.denominator <= SHOWN_AS_FRACTION:
-        return f"{ratio.numerator}/{ratio.denominator} of the"
-    return f"{in_percent(float(ratio), 0 if ratio > Fraction(1, 10) else 1)} % of the"
+        return f"{ratio.numerator}/{ratio.denominator}"
+    return f"{in_percent(float(ratio), 0 if ratio > Fraction(1, 10) else 1)} %"
 
 
 def comparison_details(one: Comparison) -> Facts:
@@ -145,8 +153,8 @@ def comparison_details(one: Comparison) -> Facts:
 def _difference(one: Comparison) -> str:
     found = one.uncertainty
     if one.value is None:
-        return "not known, since no seed is completed by both."
-    difference = f"{one.names[0]} minus {one.names[1]} is {points(one.value)} percentage points"
+        return "not known: no seed is completed by both."
+    difference = f"{one.names[0]} minus {one.names[1]} is {points(one.value)} points"
     if found.low is None:
         return f"{difference}, without an interval ({one.note})."
     subjects = "" if one.crossed is None else f" × {one.crossed.subjects} subjects"
@@ -159,20 +167,17 @@ def _difference_shown(one: Comparison) -> str:
     """Say if the test shows a difference; nothing without a difference or an interval."""
     found = one.uncertainty
     if not one.tested:
-        return "not tested, since the arms are scored on different tasks."
+        return "not tested: the arms are scored on different tasks."
     if one.p is None or found.low is None or found.high is None:
         return ""
     numbers = _p_values(one.p, one.p_holm, one.family)
     if one.differs:
-        which = "better" if one.better else "worse"
         subjects = ", on this test set" if one.crossed is None else " and other subjects like these"
-        scope = f"for other {one.claim.pair}s{subjects}"
-        return f"shown ({numbers}): of {one.claim.about}, {one.names[0]} is the {which} {scope}."
+        return f"shown ({numbers}): {one.names[0]} is {one.shown} for other {one.claim.pair}s{subjects}."
     if not found.low <= 0 <= found.high:
-        corrected = _corrected_for(one, "all comparisons")
-        return f"not shown ({numbers}): the interval excludes 0, but not once it is corrected for {corrected}."
+        return f"not shown ({numbers}): the interval excludes 0, but the corrected p value is not below {ALPHA:g}."
     most = in_percent(max(-found.low, found.high), 2)
-    return f"not shown ({numbers}); differences of up to {most} percentage points remain compatible with these data."
+    return f"not shown ({numbers}); a difference of up to {most} points remains possible."
 
 
 def _equivalence_shown(one: Comparison) -> str:
@@ -181,12 +186,12 @@ def _equivalence_shown(one: Comparison) -> str:
         return ""
     numbers = _p_values(one.p_equivalence, one.p_equivalence_holm, one.equivalence_family)
     shown = "shown" if one.equivalent else "not shown"
-    least = f"the smallest margin within which it is shown is {_points(one.smallest_margin or math.inf)}"
+    least = f"the smallest margin that shows it is {_points(one.smallest_margin or math.inf)}"
     return f"{shown} within ±{margin_text(one.margin)} (two one-sided tests, {numbers}); {least}."
 
 
 def _p_values(p: float, by_holm: float | None, family: int) -> str:
-    """Return a p value, and what it is when all comparisons are corrected for; alone it needs no correction."""
+    """Return a p value, and its correction for all comparisons; a single one needs none."""
     return f"{p_text(p)}; {p_text(by_holm)} by Holm over {family}" if by_holm is not None and family > 1 else p_text(p)
 
 
@@ -196,13 +201,13 @@ def _errors(one: Comparison) -> str:
         return ""
     seeds = in_percent(one.paired.se or 0.0)
     if one.crossed is None:
-        return f"{seeds} percentage points over {one.claim.pair}s; not known over subjects."
+        return f"{seeds} points over {one.claim.pair}s; not known over subjects."
     subjects, both = (in_percent(over.se or 0.0) for over in (one.crossed.over_subjects, one.crossed.over_both))
-    return f"{seeds} percentage points over {one.claim.pair}s, {subjects} over subjects, {both} over both."
+    return f"{seeds} points over {one.claim.pair}s, {subjects} over subjects, {both} over both."
 
 
 def _pairing(one: Comparison) -> str:
-    """Say what pairing by seed bought; nothing where it is not known."""
+    """Say how much smaller pairing by seed makes the SE; nothing where it is not known."""
     paired = one.paired
     if paired.correlation is None or paired.se is None or not paired.unpaired_se:
         return ""
@@ -219,10 +224,10 @@ def power_sentence(power: Power | None, over: str) -> str:
     if power is None:
         return ""
     return (
-        f"With {power.seeds} seeds and this variation over {over}, two equal arms are found equivalent with a "
-        f"probability of {_probability(power.equivalence)}, and a true difference of {margin_text(power.margin)} is "
-        f"found with one of {_probability(power.difference)}; {_needed(power)} The smallest difference found with "
-        f"{_ENOUGH} is {_points(power.smallest_difference)}."
+        f"{power.seeds} seeds find two equal arms equivalent {_probability(power.equivalence)} of the time and detect "
+        f"a true difference of {margin_text(power.margin)} {_probability(power.difference)} of the time, with the "
+        f"variation over {over} seen here. {_needed(power)} With {power.seeds} seeds the smallest difference found "
+        f"{_ENOUGH} of the time is {_points(power.smallest_difference)}."
     )
 
 
@@ -231,21 +236,22 @@ def _probability(value: float) -> str:
 
 
 def _points(value: float) -> str:
-    return "larger than any possible one" if value > 1 else f"{in_percent(value)} percentage points"
+    return "larger than any possible one" if value > 1 else f"{in_percent(value)} points"
 
 
 def _needed(power: Power) -> str:
     """Name the seeds with which both tests have enough power, with their range, or say that there are none."""
     both = {"equivalence": power.seeds_equivalence, "a difference": power.seeds_difference}
-    of = "80 % range, since few seeds have shown the variation"
-    some = {what: f"{needed_text(one)} seeds for {what}" for what, one in both.items() if one.seeds is not None}
-    if len(some) == 2:
-        return f"for {_ENOUGH} it takes about {' and '.join(some.values())} (in brackets the {of})."
-    more = {what: "" if one.low is None else f" (80 % range: {one.low:,} or more)" for what, one in both.items()}
-    none = [f"{what}{more[what]}" for what, one in both.items() if one.seeds is None]
-    about = f", and about {', '.join(some.values())} (in brackets the {of})" if some else ""
-    left = f"since these subjects alone leave an SE of {_points(power.least_se)}"
-    return f"for {_ENOUGH} no number of seeds is enough for {' or '.join(none)}, {left}{about}."
+    some = [f"{needed_text(one)} seeds for {what}" for what, one in both.items() if one.seeds is not None]
+    none = [
+        f"{what}{'' if one.low is None else f' (80 % range: {one.low:,} or more)'}"
+        for what, one in both.items()
+        if one.seeds is None
+    ]
+    enough = f"A power of {_ENOUGH} takes about {' and '.join(some)} (80 % range in brackets)." if some else ""
+    left = f"these subjects alone leave an SE of {_points(power.least_se)}, so only more subjects help"
+    never = f"No number of seeds gives a power of {_ENOUGH} for {' or '.join(none)}: {left}." if none else ""
+    return " ".join(filter(None, (enough, never)))
 
 
 def _costs(one: Comparison) -> str:
@@ -256,8 +262,7 @@ def _costs(one: Comparison) -> str:
     text = f"{a} trained {_n_s(one.a)}, {b} {_n_s(one.b)}; "
     if not ours:
         return f"{text}the ratio of their search costs is not known."
-    over = one.a.search_is_over and one.b.search_is_over
-    unfinished = "" if over else "; a search is not finished, so this will change"
+    unfinished = "" if one.searches_are_over else "; a search is not finished, so this will change"
     return (
         f"{text}{b} took {decimal(theirs / ours, 2)} times the epochs of {a} ({theirs} against {ours}) and "
         f"{_seconds(one.seconds)}{unfinished}."

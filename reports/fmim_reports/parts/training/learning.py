@@ -25,7 +25,7 @@ from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.stats import mean_se
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, under
-from fmim_reports.writing.formats import decimal, in_percent, points
+from fmim_reports.writing.formats import decimal, in_percent, listed, points
 from fmim_reports.writing.sections import Section, a_search_stage, declared_comparisons, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
@@ -97,20 +97,21 @@ def _extent(curve: pd.DataFrame) -> Extent:
 
 
 def length_cautions(results: Results) -> list[str]:
-    """Say of each comparison without a longer training what both arms still gained at the end of theirs."""
-    curves, found = learning_curves(results), []
+    """Say how much the compared arms still gained at the end of their training, of those not trained longer, too."""
+    curves, found = learning_curves(results), dict[str, tuple[int, int, float]]()
     for name, other in results.comparisons if results.metric == METRIC else ():
         gains = [last_gain(curves.get(one, {})) for one in (name, other)]
         if gains[0] is None or gains[1] is None or change_with_length(results, name, other) is not None:
             continue
-        before, end, gained = gains[0]
-        found.append(
-            f"{results.arm(name).label} and {results.arm(other).label} are not compared after longer training, which "
-            f"may change which one is better. From epoch {before} to {end}, the last, their validation {METRIC.label} "
-            f"still changed by {points(gained)} and {points(gains[1][2])} percentage points (figure “Learning curves "
-            "of the compared arms”)."
-        )
-    return found
+        found |= {results.arm(name).label: gains[0], results.arm(other).label: gains[1]}
+    if not found:
+        return []
+    ends = dict.fromkeys(points(gained, 1) for _, _, gained in sorted(found.values(), key=lambda gain: gain[2]))
+    sizes, (before, end, _) = " to ".join(list(ends)[:: max(len(ends) - 1, 1)]), next(iter(found.values()))
+    return [
+        f"Validation {METRIC.label} of {listed(found)} still changed by {sizes} points in the last {end - before} "
+        "epochs. Longer training was not tested and may change their ranking."
+    ]
 
 
 def last_gain(curve: Curve) -> tuple[int, int, float] | None:
@@ -200,14 +201,10 @@ def triplet_terms_table(results: Results) -> Table:
 
 
 def empty_batches_caution(results: Results) -> list[str]:
-    """Name the arms whose triplet term was empty in more than 2 % of their batches, with the reason where ε was 0."""
-    reason = " (always where its schedule had set ε = 0, under which semi-hard selection, 0 < Δ ≤ ε, selects nothing)"
-    listed = [
-        f"{row['arm'].label} in {in_percent(row['empty_share'], 0)} % of its batches"
-        f"{reason if row['without_margin'] == row['empty'] else ''}"
-        for row in triplet_terms(results)
-        if row["empty_share"] > MOST_EMPTY
-    ]
-    if not listed:
-        return []
-    return [f"The triplet term was empty, with no active triplet to learn from: {'; '.join(listed)}."]
+    """Name the arms with more than 2 % of batches without an active triplet; with the reason if their ε was 0."""
+    found: dict[bool, list[str]] = {}
+    for row in (one for one in triplet_terms(results) if one["empty_share"] > MOST_EMPTY):
+        arm = f"{row['arm'].label} ({in_percent(row['empty_share'], 0)} %)"
+        found.setdefault(row["without_margin"] == row["empty"], []).append(arm)
+    reason = {True: " Their schedule had set ε = 0, with which semi-hard selection (0 < Δ ≤ ε) finds none.", False: ""}
+    return [f"Batches without an active triplet: {listed(arms)}.{reason[zero]}" for zero, arms in found.items()]
