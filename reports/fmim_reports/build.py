@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fmim_core.records import flat, summary_path, write_bytes
@@ -31,20 +31,26 @@ _SEEDS = 12  # that provenance lists
 FIRST_CAUTIONS = 5  # before the others are folded
 
 
-def build_report(out: Path) -> Path:
+def build_report(out: Path, stage: Callable[[str], None] = lambda what: None) -> Path:
     """Write OUT/report and return its index.html; a partial or damaged run is reported as far as it goes.
 
     A reader never sees half of a file. Nothing is deleted, and building twice writes the same bytes.
 
+    Args:
+        stage: is told what begins, since each takes seconds.
+
     Raises:
         ValueError: `out` holds no readable study.json.
     """
+    stage("writing the report: reading the records")
     results, report = read_results(Path(out)), Path(out) / "report"
+    stage(f"writing the report: tables of {len(results.every_trial)} trials")
     contents = contents_of(results)
     verdict, warnings, written = contents.verdict(results), status_lines(results), methods(results)
     tables = write_tables(results, report)
     plots = contents.plots(results)
     drawable = [plot for plot in plots.values() if isinstance(plot, Plot)]
+    stage(f"writing the report: {len(drawable)} figures")
     not_drawn = [f"{name} figure not drawn: {why}" for name, why in plots.items() if not isinstance(why, Plot)]
     shown = {"study": results.study, "data_phrase": results.study.data.phrase, "verdict": verdict, "methods": written}
     shown |= {"badges": badges(results), "first_cautions": FIRST_CAUTIONS}

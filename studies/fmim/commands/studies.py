@@ -158,6 +158,5 @@ def report(out: StudyFolder) -> None:
     from fmim.runner.folder.overview import update_overview
     from fmim_reports.build import build_report
 
-    TextConsole(stderr=True).stage("writing the report")
-    TextConsole().say(f"report: {build_report(folder)}")
+    TextConsole().say(f"report: {build_report(folder, TextConsole(stderr=True).stage)}")
     update_overview(folder.absolute().parent, warn)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fmim.plan import Plan
 from fmim.runner.folder.study_file import read_study
+from fmim_reports.reading.results import Results
 
 
 def resumed_plan(plan: Plan, folder: Path) -> Plan:
@@ -29,14 +30,13 @@ def resumed_plan(plan: Plan, folder: Path) -> Plan:
     return replace(plan, looks=plan.looks.resumed(study)) if plan.looks else plan
 
 
-def plan_after_look(plan: Plan, folder: Path, note: Callable[[str], None]) -> Plan | None:
+def plan_after_look(plan: Plan, results: Results, note: Callable[[str], None]) -> Plan | None:
     """Return the plan with more seeds of compared arms if a comparison needs them; None where no look follows."""
     from fmim_reports.parts.comparisons.comparison import comparisons
-    from fmim_reports.reading.results import read_results
 
     if plan.looks is None:
         return None
-    found, following = comparisons(read_results(folder)), plan.looks.next
+    found, following = comparisons(results), plan.looks.next
     undecided = [one.heading for one in found if one.undecided]
     note(f"at {plan.looks.now} seeds: more seeds could still decide {len(undecided)} of {len(found)} comparisons")
     if not undecided or following is None:

@@ -71,17 +71,19 @@ class RunDisplay:
         splits, winners = "", ""
         if plan.search_splits > 1:
             splits, winners = f" × {plan.search_splits} splits", " and other splits' winners"
+        configurations = f"{sum(arm.budget for arm in plan.arms)} configurations × {plan.preset.folds} folds{splits}"
+        parts = {
+            f"search trials ({configurations})": plan.search_trials,
+            "with a changed setting": plan.variation_trials,
+            f"with fresh seeds of {len(plan.arms)} arms{winners}": plan.replicate_trials,
+            f"of {len(plan.references)} references": plan.reference_trials,
+        }
+        said = ", ".join(f"{number} {what}" for what, number in parts.items() if number)
         for warning in plan.warnings:
             self.warn(warning)
         self._console.say(f"({plan.preset.name}: {plan.preset.about})", lead=plan.study.title, style="bold")
-        varied = f"{plan.variation_trials} variations, " if plan.variation_trials else ""
-        self._console.say(
-            f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
-            f"({sum(arm.budget for arm in plan.arms)} configurations × "
-            f"{plan.preset.folds} folds{splits}), {varied}{plan.replicate_trials} "
-            f"replicates of {len(plan.arms)} arms{winners} and {plan.reference_trials} trials of "
-            f"{len(plan.references)} references; {slots} at once on {device}"
-        )
+        most = "" if plan.exact else "at most "
+        self._console.say(f"{most}{plan.trials} trials: {said}; {slots} at once on {device}")
 
     def progress(self, study: StudyProgress, seconds_left: float | None) -> None:
         """Show how far the study is, from now on where it redraws, else once in a while."""
@@ -121,7 +123,8 @@ class RunDisplay:
 
     def _in_one_line(self, study: StudyProgress) -> str:
         left = None if self._left is None else max(0.0, self._left[0] - (time.monotonic() - self._left[1]))
-        return in_one_line(study, left)
+        begins = not study.done and not study.running
+        return in_one_line(study, left) + (": the processes of the first ones are starting" if begins else "")
 
 
 NUMBERS = ("validation", "test", "N_s")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -36,7 +37,7 @@ def in_one_line(study: StudyProgress, seconds_left: float | None) -> str:
     said = ", ".join(f"{number} {what}" for what, number in reuse.items() if number)
     parts = [f"{study.done} of {study.total} trials are over" + (f" ({said})" if said else "")]
     if study.running:
-        parts.append(f"{len(study.running)} running")
+        parts.append(f"{len(study.running)} running" if study.done else f"the first {len(study.running)} are training")
     if seconds_left is not None and study.done < study.total:
         parts.append(f"{about(seconds_left)} left")
     return ", ".join(parts)
@@ -112,10 +113,21 @@ class StudyStatus:
         self.command = written.command if written else None
         self.seconds_left = self.progress.seconds_left(datetime.now(UTC))
 
-    @property
+    @cached_property
     def complete(self) -> bool:
-        """True where no trial is left."""
-        return self.progress.done >= self.progress.total
+        """True where no trial is left, and none follows."""
+        return self.progress.done >= self.progress.total and not self.gets_more_seeds
+
+    @cached_property
+    def gets_more_seeds(self) -> bool:
+        """Return whether a study that adds seeds until all is decided was stopped between two blocks of them."""
+        seeds = max(arm.replicates for arm in self.study.arms)
+        if self.owner or not self.study.looks or seeds >= self.study.looks[-1]:
+            return False
+        from fmim_reports.parts.comparisons.comparison import comparisons
+        from fmim_reports.reading.results import read_results
+
+        return any(one.undecided for one in comparisons(read_results(self.out)))
 
     @property
     def shown(self) -> RenderableType:
@@ -131,8 +143,9 @@ class StudyStatus:
             return f"running: {self.owner}{left}"
         if self.complete:
             return "complete; nothing runs"
-        failed = f"; {self.failed} failed and run again" if self.failed else ""
-        return f"not running{failed}{left}; to go on: {self.command or 'the command that began it, once more'}"
+        failed = f"; {self.failed} failed and will run again" if self.failed else ""
+        seeds = "; the compared arms get more seeds" if self.gets_more_seeds else ""
+        return f"not running{failed}{seeds}{left}; to continue: {self.command or 'give the same command again'}"
 
     def _not_counted(self) -> Iterator[str]:
         """Say which files cannot be read, at most the first few."""

@@ -57,7 +57,7 @@ def test_nobody_runs_it(out: Path) -> None:
     assert (status.owner, status.progress.running, status.failed) == (None, {}, 1)
     assert (status.progress.done, status.progress.total) == (25, 28)
     assert status.seconds_left == pytest.approx(24)
-    assert f"not running; 1 failed and run again; about 24 s left; to go on: {COMMAND}" in text_of(out)
+    assert f"not running; 1 failed and will run again; about 24 s left; to continue: {COMMAND}" in text_of(out)
 
 
 def test_a_process_runs_it(out: Path) -> None:
@@ -95,7 +95,16 @@ def test_what_takes_the_record_of_an_equal_trial_is_counted_and_takes_no_time(ou
 def test_a_complete_study_and_one_whose_progress_is_damaged(out: Path, tmp_path: Path) -> None:
     assert "complete; nothing runs" in text_of(make_out(tmp_path / "whole", arms=ARMS))
     edit(progress_path(out), running="damaged")
-    assert "to go on: the command that began it, once more" in text_of(out)
+    assert "to continue: give the same command again" in text_of(out)
+
+
+def test_a_study_that_was_stopped_between_two_looks_is_not_complete(tmp_path: Path) -> None:
+    whole = make_out(tmp_path / "whole", arms=ARMS)  # one comparison of five seeds, which is undecided
+    for looks, complete in (([], True), ([5, 8], False), ([3, 5], True)):
+        edit(whole / "study.json", looks=looks)
+        status = StudyStatus(whole)
+        assert (status.progress.done, status.complete) == (status.progress.total, complete)
+        assert ("get more seeds" in text_of(whole)) is not complete
 
 
 def test_in_40_columns_each_arm_has_lines_of_its_own(out: Path) -> None:
