@@ -12,8 +12,9 @@ from fmim.plan import Plan
 from fmim.plan.workload import Work, Workload
 from fmim.runner.backends.ray_cluster import RayCluster
 from fmim.runner.calibrate import Calibration, calibrate, training_key
+from fmim.runner.observer import RunObserver
 from fmim.runner.reuse.equal_trials import EarlierTrials, EqualTrials, earlier_trials
-from fmim.runner.run import CheckedPlan, RunObserver, open_backend
+from fmim.runner.run import CheckedPlan, open_backend
 from fmim.runner.schedule.progress import shared_out
 from fmim.runner.setup import Setup
 from fmim_core.data.bank.bank import Bank

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from fmim.data.sources import find_data_set
 from fmim.own.study_file import located
@@ -24,6 +23,7 @@ from fmim.runner.folder.outcomes import outcomes_of_plan
 from fmim.runner.folder.overview import update_overview
 from fmim.runner.folder.study_file import end_execution, write_shown_images, write_study, write_surfaces
 from fmim.runner.looks import plan_after_look, resumed_plan
+from fmim.runner.observer import RunObserver
 from fmim.runner.reuse.equal_trials import EqualTrials, earlier_trials
 from fmim.runner.reuse.shared_records import SharedRecords
 from fmim.runner.schedule.dispatcher import Dispatcher
@@ -53,37 +53,6 @@ from fmim_reports.reading.results import Results
 UPDATED_EVERY_S = 2.0
 AFTERWARDS_S, AFTERWARDS_PER_TRIAL_S = 6.0, 0.05
 """What the report and MLflow take after the last trial: 12 s with 110 trials, 19 s with 226, on 2 cores."""
-
-
-class RunObserver(Protocol):
-    """Someone who is told what happens in a run, from any thread."""
-
-    def stage(self, what: str) -> None:
-        """Take note of what begins now, and may take seconds."""
-
-    def note(self, fact: str) -> None:
-        """Take note of a fact."""
-
-    def warn(self, fact: str) -> None:
-        """Take note of what to know of, though nothing ends by it."""
-
-    def error(self, problem: str) -> None:
-        """Take note of what ends the run."""
-
-    def decoded(self, done: int, images: int) -> None:
-        """Take note of how many of a data set's images are decoded."""
-
-    def planned(self, plan: Plan, slots: int, device: str) -> None:
-        """Take note of what will run, so many trials at once."""
-
-    def progress(self, study: StudyProgress, seconds_left: float | None) -> None:
-        """Take note of how far the study is, and keep it, for it goes on; told every few seconds while trials run."""
-
-    def trials_over(self) -> None:
-        """Take note that no trial runs any more."""
-
-    def results(self, results: Results, page: Path) -> None:
-        """Take note of what the study has found, and where its report lies."""
 
 
 @dataclass(frozen=True)
