@@ -19,7 +19,7 @@ from fmim.commands.robust import robust
 from fmim.commands.studies import list_studies, new, plan, report, run, status
 from fmim.own.study_file import is_study_file
 from fmim.printing import TextConsole, warn
-from fmim.process import ends_as_by_ctrl_c, usable_home
+from fmim.process import ends_as_by_ctrl_c, ends_without_cluster, usable_home
 from fmim_core.config import in_words
 from fmim_core.records import BAD_INPUT, INTERRUPTED
 from fmim_core.suggestions import did_you_mean
@@ -101,5 +101,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal has no letters for is no error
             stream.reconfigure(errors="replace")
-    with ends_as_by_ctrl_c(), usable_home(warn):
+    with ends_without_cluster(), ends_as_by_ctrl_c(), usable_home(warn):
         app(prog_name="fmim")

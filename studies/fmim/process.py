@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -36,6 +37,26 @@ def usable_home(warn: Callable[[str], None]) -> Iterator[None]:
             os.environ.pop(name)
             if before is not None:
                 os.environ[name] = before
+
+
+TUNE_THREAD = "tune"
+"""The name of the thread in which Ray Tune runs. It ends with the run, unless its cluster has gone."""
+
+
+@contextmanager
+def ends_without_cluster() -> Iterator[None]:
+    """Let the program end at once where Ray Tune still waits for a cluster that has gone.
+
+    What Ray does at exit would wait for it, too, up to a minute.
+    """
+    try:
+        yield
+    except SystemExit as end:
+        if any(thread.name == TUNE_THREAD for thread in threading.enumerate()):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(int(end.code or 0))
+        raise
 
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""SIGKILL at any moment, of the driver, a worker, the raylet or a node; then the same command until all is finished.
+"""SIGKILL at any moment, of driver, worker, raylet, head or node; then the same command until all is finished.
 
 Each study ends with the records of an uninterrupted inline run, apart from times: none lost, none made twice. A process
 or scratch folder that a kill has left behind, a start that takes too long to train, or a run that the tracker believes
@@ -33,9 +33,11 @@ GONE_WITHIN_S = 15.0
 TRAINS_WITHIN_S = 15.0  # where the cores have nothing else to do; longer in proportion where they have
 LONGEST_S = 900.0  # of one execution
 KINDS = (
-    *(("inline", "driver"), ("ray", "driver"), ("ray", "worker"), ("ray", "raylet")),
+    *(("inline", "driver"), ("ray", "driver"), ("ray", "worker"), ("ray", "raylet"), ("ray", "head")),
     *(("cluster", "driver"), ("cluster", "worker"), ("cluster", "node")),
 )
+
+COMMANDS = {"worker": WORKER, "raylet": "/raylet ", "head": "/gcs_server "}
 
 
 def attempts(times: int, seed: int, folder: Path) -> Iterator[Outcome]:
@@ -132,7 +134,7 @@ class Kill:
             if self.victim == "node" and self.cluster:
                 self.cluster.lose_second()
                 return True
-            if found := self._find("/raylet " if self.victim == "raylet" else WORKER):
+            if found := self._find(COMMANDS[self.victim]):
                 kill(found)
                 return True
             time.sleep(0.02)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,23 +15,27 @@ import ray
 from ray import tune
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from fmim.process import TUNE_THREAD
 from fmim.runner.backends.backend import Backend, TrialSource, allot
-from fmim.runner.backends.ray_cluster import RayCluster
+from fmim.runner.backends.ray_cluster import LOOK_S, RayCluster
 from fmim.runner.backends.ray_driver import RETRIES, WORKER_S, Driver, PlanSearcher, StudyTrainable, last_words
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Code
 from fmim_core.trial.trial import Trial
+
+END_S = 10.0
+"""Seconds that Tune may take to end after Ctrl-C."""
 
 
 @dataclass(frozen=True)
 class RayBackend(Backend):
     """Trials in the workers of a Ray cluster.
 
-    logs: the folder of the cluster's logs on this machine.
+    cluster: the one that this process has joined.
     code: the study's own files, which every worker runs before its first trial; this process has run them.
     """
 
-    logs: Path
+    cluster: RayCluster
     code: Code | None = None
     trial: type[Trial] = Trial
 
@@ -42,7 +48,7 @@ class RayBackend(Backend):
         """
         logs = cluster.logs
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        found = cls(*allot(cpus, gpus, nodes), logs, code)
+        found = cls(*allot(cpus, gpus, nodes), cluster, code)
         if cluster.address is not None:  # elsewhere may be another Python, or none of this program
             check_workers(StudyTrainable.__module__, logs)
         return found
@@ -65,15 +71,17 @@ class RayBackend(Backend):
     def run(self, trials: TrialSource, out: Path, number: int) -> None:
         """Run all trials.
 
-        An error in the driver's part, such as a full disk, ends it and is raised; so does it where no worker has
-        started in `WORKER_S`.
+        An error in the driver's part, such as a full disk, ends it and is raised.
+
+        Raises:
+            ClusterLost: the cluster's head has gone, or no worker can start or train.
         """
         os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(self.slots)  # enough to keep every slot busy, no further ahead
         settings = self.settings(out)
         given = {"trial": self.trial, "settings": settings, "threads": self.threads, "code": self.code}
-        driver = Driver(trials, settings, self.logs)
-        with tempfile.TemporaryDirectory(prefix="tune-", dir=self.logs.parent) as storage:  # which nobody reads
-            tune.Tuner(
+        driver = Driver(trials, settings, self.cluster, self.slots)
+        with tempfile.TemporaryDirectory(prefix="tune-", dir=self.cluster.logs.parent) as storage:  # which nobody reads
+            tuner = tune.Tuner(
                 tune.with_resources(
                     tune.with_parameters(StudyTrainable, **given),
                     tune.PlacementGroupFactory([{"CPU": self.cpus, "GPU": self.gpus}]),
@@ -93,7 +101,29 @@ class RayBackend(Backend):
                     checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
                     callbacks=[driver],
                 ),
-            ).fit()
+            )
+            self._fit(tuner, driver)
+
+    def _fit(self, tuner: tune.Tuner, driver: Driver) -> None:
+        """Have Tune run everything in a thread: Ray's calls block for a minute where its head has gone."""
+        tuning = Future[None]()
+
+        def fit() -> None:
+            try:
+                tuner.fit()
+                tuning.set_result(None)
+            except BaseException as error:
+                tuning.set_exception(error)
+
+        threading.Thread(target=fit, name=TUNE_THREAD, daemon=True).start()
+        try:
+            while not wait([tuning], timeout=LOOK_S).done:
+                self.cluster.check()
+        except KeyboardInterrupt as interrupt:
+            driver.end(interrupt)
+            wait([tuning], timeout=END_S)
+            raise
+        tuning.result()
 
 
 def check_workers(module: str, logs: Path) -> None:

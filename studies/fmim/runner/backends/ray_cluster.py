@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import secrets
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -20,10 +22,18 @@ from fmim_core.machine import cores, free_processes, open_files
 
 START_S, JOIN_S, CONNECT_S = 60.0, 30.0, 5.0
 """Seconds that a cluster of our own may take to start, one of others to let us in, and its machine to answer at all."""
+LOOK_S, LOST_S = 2.0, 8.0
+"""Seconds between two looks whether the cluster's head is there, and without an answer until it is given up."""
+DRIVER_LOG = "fmim-driver.err"
+"""Has what Ray says in this process, among Ray's logs."""
 PROCESSES, PROCESSES_PER_CORE, FILES, FILES_PER_CORE = 200, 50, 48, 16
 """The needs of Ray, threads among the processes: measured were 190 and 55 on 2 cores, before its workers train."""
 LONGEST_TEMPORARY = 107 - len("/ray/session_2000-01-01_00-00-00_000000_0000000/sockets/plasma_store")
 """Characters: the path of a Unix socket has 107."""
+
+
+class ClusterLost(RuntimeError):
+    """Raised where a cluster runs no trials any more; records so far are whole."""
 
 
 @contextmanager
@@ -55,10 +65,12 @@ class RayCluster:
     """
 
     def __init__(self, address: str | None) -> None:
+        os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")  # of what Ray prints; all of it is in its logs
         import ray  # noqa: F401  # here: imported in two threads at once, packages may find each other half imported
 
         self.address = address
         self._session = ""
+        self._silent_s = 0.0  # for which the cluster's head has not answered
         self._error: BaseException | None = None
         self._answered, self._settled, self._leave = threading.Event(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._live, name="ray", daemon=True)
@@ -92,6 +104,13 @@ class RayCluster:
         hint = "" if self.address is None else "; if it needs a token, set RAY_AUTH_TOKEN"
         raise ValueError(f"{what}: {why}{hint}; --backend inline needs no Ray") from self._error
 
+    def check(self) -> None:
+        """Raise `ClusterLost` where the cluster's head has not answered for a while."""
+        if self._silent_s > LOST_S:
+            raise ClusterLost(
+                f"the head of the Ray cluster has not answered for {self._silent_s:.0f} s; its logs: {self.logs}"
+            )
+
     def leave(self) -> None:
         """End a cluster of our own, or the connection to one of others."""
         self._leave.set()
@@ -104,7 +123,7 @@ class RayCluster:
         # What Ray starts inherits the mask: a terminal's Ctrl-C and its end reach our program, which ends Ray in order.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
         init: Any = partial(ray.init, logging_level=logging.ERROR, log_to_driver=False)
-        reaper = None
+        reaper, head = None, None
         try:
             if self.address is not None:
                 _knock(self.address)
@@ -116,14 +135,37 @@ class RayCluster:
                 context = init("local", num_cpus=cores(), include_dashboard=False, _temp_dir=sockets)
                 reaper = _end_with_us(Path(context.address_info["session_dir"]).name)
             self._session = context.address_info["session_dir"]
+            _log_to(Path(self._session, "logs", DRIVER_LOG))
+            head = context.address_info["gcs_address"]
         except BaseException as error:  # Ray raises whatever its parts do, SystemExit too
             self._error = error
         self._answered.set()
         self._settled.set()
-        self._leave.wait()  # in this thread: what it has started ends with it
-        ray.shutdown()
+        self._look_after(head)  # in this thread: what it has started ends with it
+        if self._silent_s:  # Ray would wait for its head, and then end this process without a word
+            atexit.unregister(ray.shutdown)
+        else:
+            ray.shutdown()
         if reaper is not None:
             reaper.communicate()
+
+    def _look_after(self, head: str | None) -> None:
+        """Look whether the head answers, until the cluster is left."""
+        silent_since = None
+        while not self._leave.wait(LOOK_S):
+            now = time.monotonic()
+            if head is None or _fault_of(head) is None:
+                silent_since, self._silent_s = None, 0.0
+            else:
+                silent_since = silent_since or now
+                self._silent_s = time.monotonic() - silent_since
+
+
+def _log_to(path: Path) -> None:
+    """Have Ray's messages, tracebacks among them, written to a file and not to the terminal."""
+    log = logging.getLogger("ray")
+    log.handlers[:] = [logging.FileHandler(path, delay=True)]
+    log.propagate = False
 
 
 def _knock(address: str) -> None:
@@ -186,14 +228,21 @@ def _check_address(address: str) -> None:
     """Raise a `ValueError` where nobody listens at an address, for which Ray would try for a minute."""
     if address == "auto":  # for Ray to look up
         return
+    if fault := _fault_of(address):
+        raise ValueError(
+            f"cannot reach a Ray cluster at --address {address}: {fault}; give HOST:PORT or auto; --backend inline "
+            "needs no Ray"
+        )
+
+
+def _fault_of(address: str) -> Exception | None:
+    """Return why nobody can be reached at HOST:PORT, or None."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
     except (OSError, ValueError, OverflowError) as error:
-        raise ValueError(
-            f"cannot reach a Ray cluster at --address {address}: {error}; give HOST:PORT or auto; --backend inline "
-            "needs no Ray"
-        ) from error
+        return error
+    return None
 
 
 def _check_limits() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ray import tune
 from ray.tune.experiment import Trial as RayTrial
@@ -15,6 +16,7 @@ from ray.tune.search import Searcher
 
 from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import TrialSource
+from fmim.runner.backends.ray_cluster import ClusterLost, RayCluster
 from fmim_core.records import Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
 from fmim_core.trial.cost import cut_off, earlier_attempts
 from fmim_core.trial.spec import TrialSpec
@@ -110,12 +112,13 @@ class Given:
 class Driver(tune.Callback):
     """Hands the source's trials to Tune, and tells it what happens to them."""
 
-    def __init__(self, source: TrialSource, settings: RunSettings, logs: Path) -> None:
-        self._source, self._settings, self._logs = source, settings, logs
+    def __init__(self, source: TrialSource, settings: RunSettings, cluster: RayCluster, slots: int) -> None:
+        self._source, self._settings, self._cluster = source, settings, cluster
         self._given: dict[str, Given] = {}  # by Tune's id
-        self._again, self._given_again = deque[TrialSpec](), Counter[str]()
+        self._again, self._deaths = deque[TrialSpec](), Counter[str]()  # of workers, by trial
+        self._deaths_allowed: float = 2 * max(slots, 1 + RETRIES)  # without any that has run an epoch
         self._began, self._has_workers = time.monotonic(), False
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as for the searcher
@@ -140,6 +143,10 @@ class Driver(tune.Callback):
         given.ended = stopped
         return True
 
+    def end(self, error: BaseException) -> None:
+        """Have the run end with this error, from any thread."""
+        self._error = self._error or error
+
     def on_step_begin(self, iteration: int, trials: list[RayTrial], **info: Any) -> None:
         """Raise what ends the run: Tune lets an error through here, before it starts anything else.
 
@@ -147,9 +154,13 @@ class Driver(tune.Callback):
         """
         if self._error is not None:
             raise self._error
-        if not self._has_workers and time.monotonic() - self._began > WORKER_S:
-            told = last_words(self._logs)
-            raise ValueError(f"no Ray worker started within {WORKER_S:g} s\n{told}--backend inline needs none")
+        if self._deaths.total() >= self._deaths_allowed:
+            self._lost(f"{self._deaths.total()} Ray workers died before any had trained an epoch")
+        if not self._has_workers and not self._deaths and time.monotonic() - self._began > WORKER_S:
+            self._lost(f"no Ray worker started within {WORKER_S:g} s")
+
+    def _lost(self, why: str) -> NoReturn:
+        raise ClusterLost(f"{why}\n{last_words(self._cluster.logs)}--backend inline needs none")
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         self._has_workers = True
@@ -163,7 +174,7 @@ class Driver(tune.Callback):
         given, report = self._given[trial.trial_id], result.pop("report")  # Tune keeps the last result of every trial
         if report.so_far is not None:
             given.heard(report.so_far)
-        given.ended = report.record or given.ended
+        given.ended, self._deaths_allowed = report.record or given.ended, math.inf
         if report.row is not None:
             self._source.epoch(given.spec, report.row)
 
@@ -179,7 +190,7 @@ class Driver(tune.Callback):
                 record.save(out)
             self._source.finished(given.spec, record)
         except Exception as error:
-            self._error = self._error or error
+            self.end(error)
             raise
 
     def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
@@ -191,8 +202,7 @@ class Driver(tune.Callback):
         if self._error is None:
             record, given = self._record_of_dead_worker(trial), self._given.pop(trial.trial_id)
             # Tune recovers a trial that runs, but not one whose worker, used before, dies when it is to begin.
-            if given.so_far is None and self._given_again[given.spec.id] < RETRIES:
-                self._given_again[given.spec.id] += 1
+            if given.so_far is None and self._deaths[given.spec.id] <= RETRIES:
                 self._again.append(given.spec)
             else:
                 self._source.finished(given.spec, record)
@@ -200,6 +210,7 @@ class Driver(tune.Callback):
     def _record_of_dead_worker(self, trial: RayTrial) -> Record:
         given, noted = self._given[trial.trial_id], trial.error_file  # `get_error` has it only once it was copied
         error = Path(noted).read_text() if noted and Path(noted).exists() else "Ray does not say why"
+        self._deaths[given.spec.id] += 1
         silent_s = time.monotonic() - given.heard_at if given.so_far else 0.0
         so_far = given.so_far or nothing_heard(given.spec, self._settings)  # it may die before its trial begins
         return record_of_dead_worker(given.spec, error, self._settings.out, so_far, silent_s)

@@ -18,7 +18,7 @@ import pytest
 
 from fmim.plan.workload import Work
 from fmim.runner.backends.ray_backend import RayBackend
-from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
+from fmim.runner.backends.ray_cluster import ClusterLost, RayCluster, cluster_for
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
@@ -133,6 +133,29 @@ def test_a_trial_whose_worker_dies_between_two_trials_is_tried_again(
     assert (tmp_path / "died").exists()
     assert dispatcher.complete
     assert Counter(record.status for record in read_records(tmp_path)) == {"completed": 20}
+
+
+class DiesAtOnce(IdleTrial):
+    """Kills every worker that is to run it."""
+
+    def __init__(self, spec: TrialSpec, settings: RunSettings) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_where_every_worker_dies_at_once_the_run_ends_with_one_reason(
+    cluster: RayCluster, tiny_bank: Bank, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A cluster whose workers could not run had given 15 attempts for each of 22 trials, and 288 tracebacks."""
+    dispatcher = Dispatcher(idle_plan(200), tiny_bank, tmp_path, {})
+    backend = replace(RayBackend.of(cluster, float(cores()), 0.0), trial=DiesAtOnce)
+    with pytest.raises(ClusterLost, match="8 Ray workers died"):
+        backend.run(dispatcher, tmp_path, 200)
+    records = list(read_records(tmp_path))
+    assert 2 <= len(records) <= 3
+    assert {record.error.kind for record in records if record.error} == {"worker died"}
+    printed = capfd.readouterr()
+    assert printed.err == ""  # no traceback
+    assert printed.out.count("\n") <= 8  # Ray's own words, where it was imported before our program told it otherwise
 
 
 class AtTheThird:
