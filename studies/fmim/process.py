@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from fmim.runner.backends.ray_cluster import TUNE_THREAD
+
 
 @contextmanager
 def usable_home(warn: Callable[[str], None]) -> Iterator[None]:
@@ -37,10 +39,6 @@ def usable_home(warn: Callable[[str], None]) -> Iterator[None]:
             os.environ.pop(name)
             if before is not None:
                 os.environ[name] = before
-
-
-TUNE_THREAD = "tune"
-"""The name of the thread in which Ray Tune runs. It ends with the run, unless its cluster has gone."""
 
 
 @contextmanager

@@ -15,9 +15,8 @@ import ray
 from ray import tune
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from fmim.process import TUNE_THREAD
 from fmim.runner.backends.backend import Backend, TrialSource, allot
-from fmim.runner.backends.ray_cluster import LOOK_S, RayCluster
+from fmim.runner.backends.ray_cluster import LOOK_S, TUNE_THREAD, RayCluster
 from fmim.runner.backends.ray_driver import RETRIES, WORKER_S, Driver, PlanSearcher, StudyTrainable, last_words
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Code

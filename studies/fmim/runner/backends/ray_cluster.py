@@ -24,6 +24,8 @@ START_S, JOIN_S, CONNECT_S = 60.0, 30.0, 5.0
 """Seconds that a cluster of our own may take to start, one of others to let us in, and its machine to answer at all."""
 LOOK_S, LOST_S = 2.0, 8.0
 """Seconds between two looks whether the cluster's head is there, and without an answer until it is given up."""
+TUNE_THREAD = "tune"
+"""The name of the thread in which Ray Tune runs. It ends with the run, unless its cluster has gone."""
 DRIVER_LOG = "fmim-driver.err"
 """Has what Ray says in this process, among Ray's logs."""
 PROCESSES, PROCESSES_PER_CORE, FILES, FILES_PER_CORE = 200, 50, 48, 16
