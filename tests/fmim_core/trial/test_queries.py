@@ -103,7 +103,7 @@ def test_a_file_that_is_not_the_records_or_of_other_columns_is_refused(
     content = bytearray(queries_path(out, record.trial).read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is damaged or not this record's"):
+    with pytest.raises(ValueError, match="is damaged or of another record"):
         read_queries(path, record.queries_sha256)
     columns = {name: ["", ""] if column.type == "string" else np.zeros(2) for name, column in QUERY_COLUMNS.items()}
     sha256, path = write_queries(tmp_path, "a", columns), queries_path(tmp_path, "a")
