@@ -36,7 +36,7 @@ class Draws:
     base: tuple[object, ...]
 
     def seed(self, *parts: object) -> int:
-        """Return a seed of 63 bits, for a generator of one's own."""
+        """Return a seed of 63 bits, for your own generator."""
         return derive_seed(*self.base, *parts)
 
     def uniform(self, dimensions: int, *parts: object) -> list[float]:

@@ -1,4 +1,4 @@
-"""A trainer of one's own at work in a training, and its rehearsal on random images."""
+"""A user's own trainer at work in a training, and its rehearsal on random images."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNKNOWN = ("epsilon", "beta", "delta_mean", "phi_an_mean", "phi_ap_mean", "activ
 
 
 class FitTrainer:
-    """Trains by the `fit` of a trainer of one's own: an epoch is what that does until it yields."""
+    """Trains by the `fit` of a user's own trainer: an epoch is its work until the next yield."""
 
     def __init__(self, config: TrainConfig, train: ImageSet, seed: int, device: torch.device) -> None:
         assert config.trainer is not None
@@ -81,7 +81,7 @@ def _seeded(*parts: object) -> Iterator[None]:
 
 
 def rehearse_trainer(config: TrainConfig, development: ImageSet, resume: bool) -> None:
-    """Have a trainer of one's own train on random images for an epoch, and embed them.
+    """Have a user's own trainer train on random images for an epoch, and embed them.
 
     With `resume` it trains for another one, too, and once more from its state before that, or, where it has none,
     without embedding anything in between.

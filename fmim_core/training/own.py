@@ -1,4 +1,4 @@
-"""A trainer of one's own: any class that trains by `fit` and embeds by `embed`, with settings that are checked."""
+"""A user's own trainer: any class with `fit` and `embed`, whose settings are checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TAKEN = {"kind", "trainer", "settings", "resumable", "config", "build"}
 
 
 class OwnTrainer(KindConfig):
-    """The settings of a trainer of one's own: `own_trainer` makes a class of this base for each.
+    """The settings of a user's own trainer: `own_trainer` makes a class of this base for each.
 
     trainer, settings: the user's class, and its `Config`.
     """
@@ -31,7 +31,7 @@ class OwnTrainer(KindConfig):
 
     @property
     def resumable(self) -> bool:
-        """Whether it has a state, so that a training can go on from a checkpoint, and a model be kept."""
+        """Whether it has a state, so that a training can resume from a checkpoint, and a model be kept."""
         return hasattr(self.trainer, "state")
 
     def config(self, epochs: int) -> BaseModel:
@@ -62,7 +62,7 @@ def own_trainer(trainer: Any) -> type[OwnTrainer]:
         ValueError: it is no class, lacks a method, or its `Config` is no pydantic model.
     """
     if not inspect.isclass(trainer):
-        raise ValueError(f"give a class, not {trainer!r}")
+        raise ValueError(f"a trainer must be a class, not {trainer!r}")
     name, has = trainer.__name__, [one for one in (*NEEDED, *TO_RESUME) if callable(getattr(trainer, one, None))]
     needed = NEEDED if len(set(TO_RESUME) & set(has)) != 1 else NEEDED + TO_RESUME
     if lacking := [one for one in needed if one not in has]:
@@ -90,7 +90,7 @@ def place_of(function: Any) -> str:
 
 
 class OwnModel(nn.Module):
-    """A trainer of one's own as a network, whose weights are its state: images `(B, C, H, W)` → embeddings `(B, D)`."""
+    """A user's own trainer as a network, whose weights are its state: images `(B, C, H, W)` → embeddings `(B, D)`."""
 
     trainer: Any
 
@@ -105,7 +105,7 @@ class OwnModel(nn.Module):
         if len(shape) != 2 or shape[0] != len(images):
             given = shape or type(found).__name__
             raise ValueError(
-                f"{place_of(self.trainer.embed)} must return ({len(images)}, D) of as many images: {given}"
+                f"{place_of(self.trainer.embed)} must return ({len(images)}, D) for {len(images)} images, not {given}"
             )
         return torch.as_tensor(found, device=images.device)
 

@@ -28,7 +28,7 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
     Raises:
         ValueError: fewer subjects than folds or a batch need, a best epoch to be kept unless both selection and test
             have a validation set for it, a crop larger than the images, an augmentation that cannot be done, a model
-            that cannot be built, a loss that cannot be computed, a trainer of one's own that does not train, or a
+            that cannot be built, a loss that cannot be computed, an own trainer that does not train, or a
             surface of no such loss.
     """
     for surface in plan.study.surfaces:

@@ -74,8 +74,8 @@ class Plan:
         fewest = min(map(self.replicates_of, self.arms))
         if self.search_splits > fewest:
             raise ValueError(
-                f"--search-splits {self.search_splits} needs as many fresh seeds, there are {fewest}: each "
-                f"split's winner is trained with a seed of its own; add --replicates {self.search_splits}"
+                f"--search-splits {self.search_splits} needs as many fresh seeds, but there are {fewest}: each "
+                f"split's winner is trained with a new seed; give --replicates {self.search_splits}"
             )
 
     @property
@@ -124,7 +124,7 @@ class Plan:
         for arm in self.arms:
             if arm.searcher.screens and not self.rungs_of(arm):
                 validations = self.training_of(arm).validations
-                found.append(f"{arm.name}: of {validations} validations there is no rung at which to stop trials")
+                found.append(f"{arm.name}: with {validations} validations there is no rung that could stop a trial")
         return found
 
     def variations_of(self, arm: Arm) -> tuple[Variation, ...]:

@@ -16,7 +16,7 @@ from fmim_core.training.config import TrainConfig
 from fmim_spaces.domain import Configuration
 
 FORWARD_AND_BACKWARD = 3
-"""Of an image in training, in forward passes: going back, each product is there for the inputs and for the weights."""
+"""The cost of training on an image, in forward passes: the backward pass has two products for each forward one."""
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ FAULTS = {
         "arms=(SEARCHED)",
         r"line \d+: Study: arms.0: Input",
     ),
-    "is no class": ("trainer=PlainLoop,", "trainer=PlainLoop(),", "give a class"),
+    "is no class": ("trainer=PlainLoop,", "trainer=PlainLoop(),", "must be a class"),
     "has another Config": ("class Config(BaseModel)", "class Config", "Config must be a pydantic model"),
 }
 

@@ -14,7 +14,7 @@ SEARCHED = 2
 
 
 def new_files(study: str, loss: str | None) -> dict[Path, str]:
-    """Return the files of a new study by where they are written: of a loss of one's own, or of pytorch-metric-learning.
+    """Return the files of a new study by their paths: for your own loss, or for one of pytorch-metric-learning.
 
     Raises:
         ValueError: there is no such loss.

@@ -46,7 +46,7 @@ def read_study(out: Path) -> StudyFile | None:
 def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:
     """Write study.json with this execution added to those before, and return it; its id stays the same.
 
-    The files of a study of one's own are copied to code/ beside it. They, and MLflow's address, are this user's choice
+    A user's own files that declare a study are copied to code/ beside it. They and MLflow's address are the user's choice
     and known as such from now on.
     """
     remember(execution.tracking_uri)

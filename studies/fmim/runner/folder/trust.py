@@ -1,7 +1,7 @@
 """What this user has run or named on this machine; all else that a folder brings is somebody else's.
 
 It is kept outside of any study, as empty files named by SHA-256 below XDG_STATE_HOME, so that no folder can say it of
-itself, and a study of one's own may be moved and copied.
+itself, and a user's own study may be moved and copied.
 """
 
 from __future__ import annotations

@@ -127,7 +127,9 @@ def test_more_splits_go_on_from_fewer_and_fewer_leave_the_others_alone(tiny_bank
 
 
 def test_what_cannot_be_is_refused_before_anything_starts() -> None:
-    with pytest.raises(ValueError, match=r"--search-splits 4 needs as many fresh seeds, there are 3.*--replicates 4"):
+    with pytest.raises(
+        ValueError, match=r"--search-splits 4 needs as many fresh seeds, but there are 3.*--replicates 4"
+    ):
         replace(PLAN, search_splits=4)
     study = catalogue.find("baselines")
     with pytest.raises(ValueError, match="study 'baselines' has no search: leave it out"):
