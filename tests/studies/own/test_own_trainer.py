@@ -110,7 +110,7 @@ FAULTS = {
     "yields no numbers": ('yield {"loss": sum(losses) / len(losses), "steps": len(losses)}', "yield 1", "by name"),
     "returns its rows": ('yield {"loss"', 'return {"loss"', r"fit must yield, not return, .*: \[\{'loss'"),
     "embeds by the others": ("eval()(images)", "eval()(images - images.mean(0))", "embeds an image differently beside"),
-    "embeds other shapes": ("eval()(images)", "eval()(images)[0]", r"embed must return \(\d+, D\) .*: \(16,\)"),
+    "embeds other shapes": ("eval()(images)", "eval()(images)[0]", r"embed must return \(\d+, D\) .*not \(16,\)"),
     "embeds no numbers": ("eval()(images)", "eval()(images) / 0", r"line \d+: embed returned numbers that are not fin"),
     "raises": ("losses = [", "losses = {}[0] or [", r"plain_loop.py, line \d+: .*PlainLoop.* KeyError: 0"),
     "keeps no epoch": ('self.done = state["done"]', "self.done = 0", "load_state: a fit resumed from state"),

@@ -46,8 +46,8 @@ def read_study(out: Path) -> StudyFile | None:
 def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:
     """Write study.json with this execution added to those before, and return it; its id stays the same.
 
-    A user's own files that declare a study are copied to code/ beside it. They and MLflow's address are the user's choice
-    and known as such from now on.
+    A user's own files that declare a study are copied to code/ beside it. From now on, they and MLflow's address are
+    known as this user's choice.
     """
     remember(execution.tracking_uri)
     if plan.study.code:
