@@ -19,7 +19,7 @@ from pydicom.pixels.utils import get_j2k_parameters
 from pydicom.uid import DeflatedExplicitVRLittleEndian, JPEG2000TransferSyntaxes, RLELossless
 
 from fmim_core.data.images.dicom_levels import grey_levels, stored_values
-from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, Refused, check_shape
+from fmim_core.data.images.limits import MAX_PIXELS, SEVERAL_FRAMES, Refused, check_shape
 
 GREY, PALETTE = ("MONOCHROME1", "MONOCHROME2"), "PALETTE COLOR"
 KINDS = (*GREY, "RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", PALETTE)
@@ -27,6 +27,7 @@ ELSEWHERE = ("PresentationLUTSequence", "PixelValueTransformationSequence", "Fra
 FUNCTIONAL_GROUPS = ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence")
 DECODERS = "pip install pylibjpeg pylibjpeg-libjpeg pylibjpeg-openjpeg"
 _PIECE = 1 << 20  # bytes inflated at once
+MAX_INFLATED = 3 * MAX_PIXELS + (1 << 24)  # bytes of the largest picture in colour, and of all that stands around it
 ADVICE = "give the window's width in pixels"
 
 # It remarks on every odd header it meets; what matters for the pixels is refused below, by name.
@@ -71,17 +72,17 @@ def read_dicom(path: str | Path) -> np.ndarray:
 
 
 def _check_inflated(path: str | Path) -> None:
-    """Refuse a deflated file that grows beyond `MAX_FILE_BYTES`: pydicom inflates it whole before it reads a word."""
+    """Refuse a deflated file that grows beyond `MAX_INFLATED`: pydicom inflates it whole before it reads a word."""
     with open(path, "rb") as file:
         read_preamble(file, force=True)
         meta = _read_file_meta_info(file)
         if meta.get("TransferSyntaxUID") != DeflatedExplicitVRLittleEndian:
             return
-        unpack, left = zlib.decompressobj(-zlib.MAX_WBITS), MAX_FILE_BYTES
+        unpack, left = zlib.decompressobj(-zlib.MAX_WBITS), MAX_INFLATED
         while left > 0 and not unpack.eof and (piece := unpack.unconsumed_tail or file.read(_PIECE)):
             left -= len(unpack.decompress(piece, _PIECE))
     if left <= 0:
-        raise Refused(f"unpacked, it has more than {MAX_FILE_BYTES} bytes: too large to read")
+        raise Refused(f"unpacked, it has more than {MAX_INFLATED} bytes: too large to read")
 
 
 def _check_header(header: Dataset) -> None:

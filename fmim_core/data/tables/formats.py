@@ -11,14 +11,14 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from fmim_core.data.tables.cells import one_form
 from fmim_core.data.tables.findings import Findings, shortened
 from fmim_core.records import other_than_file
 
 SEPARATORS = (",", ";", "\t", "|")
-MAX_BYTES = 2**30  # unpacked; the tables of ChestX-ray14 have 10 MB, the OAI's up to 50
+MAX_BYTES = 2**28  # unpacked; the tables of ChestX-ray14 have 10 MB, the OAI's up to 50
 MAX_ROWS = 10_000_000
 MAX_EXACT_INTEGER = 2**53  # up to here every whole number has a floating-point number of its own
 SAS7BDAT = bytes(12) + b"\xc2\xea\x81\x60"
@@ -41,20 +41,18 @@ def read_content(path: Path) -> tuple[bytes, str]:
         if other := other_than_file(path):
             raise ValueError(f"{path} cannot be read: it is {other}. Give the path of a CSV or Parquet table.")
         with open(path, "rb") as file:
-            content = stored = _bounded(path, file)
+            content = stored = file.read(MAX_BYTES + 1)
+        check_bytes(path, len(stored))
         if stored.startswith(b"\x1f\x8b"):
-            content = _bounded(path, gzip.GzipFile(fileobj=io.BytesIO(stored)))
+            with gzip.open(io.BytesIO(stored)) as packed:  # measured before it is kept: a bomb unpacks to gigabytes
+                check_bytes(path, packed.seek(MAX_BYTES + 1))
+                packed.rewind()
+                content = packed.read()
     except (zlib.error, EOFError, gzip.BadGzipFile) as error:
         raise ValueError(f"{path} is a damaged gzip file: {error}") from None
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}. Give the path of a CSV or Parquet table.") from None
     return content, hashlib.sha256(stored).hexdigest()
-
-
-def _bounded(path: Path, file: BinaryIO | gzip.GzipFile) -> bytes:
-    content = file.read(MAX_BYTES + 1)
-    check_bytes(path, len(content))
-    return content
 
 
 def check_bytes(path: Path, count: int) -> None:

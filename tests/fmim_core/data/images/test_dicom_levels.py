@@ -200,7 +200,7 @@ def test_a_file_that_inflates_without_end_is_refused_before_it_is_read(
         file.write(bytes(128) + b"DICM")
         write_file_meta_info(file, made.file_meta)
         file.write(zlib.compress(bytes(1 << 23), wbits=-zlib.MAX_WBITS))
-    monkeypatch.setattr(dicom, "MAX_FILE_BYTES", 1 << 22)
+    monkeypatch.setattr(dicom, "MAX_INFLATED", 1 << 22)
     with pytest.raises(ImageProblem, match=r"bomb\.dcm: .* more than 4194304 bytes"):
         read_image(tmp_path / "bomb.dcm")
 
