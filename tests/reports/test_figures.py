@@ -133,7 +133,7 @@ def all_axes(part: Figure | SubFigure) -> list[Axes]:
 
 @pytest.mark.slow
 def test_every_figure_can_be_drawn_on_ones_own_axes(loaded: StudyResults) -> None:
-    assert len(loaded.figures) == 10
+    assert len(loaded.figures) == 11
     figure = Figure(figsize=(12, 12))
     mine = figure.subplots(3, 3)
     before, figures = dict(matplotlib.rcParams), plt.get_fignums()

@@ -97,6 +97,12 @@ def test_an_arm_looks_the_same_in_every_figure(results: Results, figures: dict[s
 
 
 @pytest.mark.slow
+def test_what_is_said_beside_a_figure_is_short(results: Results) -> None:
+    said = {(plot.name, text): len(text.split()) for plot in plots_of(results) for text in (plot.caption, plot.alt)}
+    assert {text: words for text, words in said.items() if words > 60} == {}
+
+
+@pytest.mark.slow
 def test_a_legend_takes_less_than_a_quarter_of_the_height(figures: dict[str, Figure]) -> None:
     shares = {
         name: round(legend.get_window_extent().height / figure.bbox.height, 3)

@@ -20,12 +20,14 @@ LEAST_SPREAD = 2.0
 """Percentage points: arms within ten of the median are never off the scale, however close the others are."""
 LONGER = 2
 MOST_BEYOND = 1 / 3
-RULE = (
-    "At the edge, with an arrow and its value: an arm that would make the axis more than twice as long and is further "
-    f"from the arms' median than {SPREADS} robust standard deviations (1.4826 × the median distance from it, at least "
+RULE = "At the edge, with an arrow and its value: an arm far from the others."
+"""A caption's words where an arm is off the scale."""
+HOW_FAR = (
+    "In figures, an arm stands at the edge if it would make the axis more than twice as long and is further from the "
+    f"arms' median than {SPREADS} robust standard deviations (1.4826 × the median distance from it, at least "
     f"{LEAST_SPREAD:g} points)."
 )
-"""A caption's words where an arm is off the scale."""
+"""What the methods say of it."""
 _ROOM = 0.05  # of the range, free at either end
 _ROW = 0.11  # of the panel's height, for each arm that is off the scale
 _SIDE = 0.16  # of the panel's width, for those beyond the left or right end

@@ -26,8 +26,9 @@ from fmim_reports.stats import mean_se
 from fmim_reports.writing.formats import to_figure
 
 _MOST_COLUMNS = 4  # of a legend
-_LEGEND_POINTS = 7.0
-_HANDLE, _BETWEEN = 2.8 * _LEGEND_POINTS, _LEGEND_POINTS  # points of a line beside its label, and between columns
+_MOST_ROWS = 6  # in letters of the usual size
+_LEGEND_POINTS, _SMALL = 7.0, 6.0
+_HANDLE = 2.8  # of a line beside its label, in letters
 _ROOM = 72 * COLUMN_INCHES - 8
 
 
@@ -52,27 +53,35 @@ def shared_legend(figure: Figure, panels: Iterable[Axes], looks: Sequence[Look] 
     shown: dict[str, Any] = {}
     first, *others = panels
     for axes in (first, *others):
-        handles, labels = axes.get_legend_handles_labels()
-        shown = dict(zip(labels, handles, strict=True)) | shown
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            shown.setdefault(label, handle)
     groups = {look.group: look for look in looks if look.group}
     if len({str(look.face) for look in groups.values()}) > 1:
         for group, look in groups.items():
             (shown[group],) = first.plot([], [], linestyle="", marker="o", **{"color": QUIET, **look.face})
-    legend = figure.legend(shown.values(), shown, loc="outside upper center", ncols=_columns([*shown]), columnspacing=1)
+    size, columns = _layout([*shown])
+    letters: dict[str, Any] = {"fontsize": size, "ncols": columns, "columnspacing": 1}
+    legend = figure.legend(shown.values(), shown, loc="outside upper center", **letters)
     for label, text in zip(shown, legend.get_texts(), strict=True):
         if names := [look.name for look in looks if label in look.legend_names]:
             text.set_gid(KEY + "+".join(names))
 
 
-def _columns(labels: Sequence[str]) -> int:
+def _layout(labels: Sequence[str]) -> tuple[float, int]:
+    """Return the points of the letters of a legend, smaller ones where it would be long, and its columns."""
+    columns = _columns(labels, _LEGEND_POINTS)
+    return (_LEGEND_POINTS, columns) if len(labels) <= _MOST_ROWS * columns else (_SMALL, _columns(labels, _SMALL))
+
+
+def _columns(labels: Sequence[str], size: float) -> int:
     """Return how many columns of these labels fit side by side at column width."""
-    font, widths = FontProperties(size=_LEGEND_POINTS), []
+    font, widths = FontProperties(size=size), []
     for text in map(to_figure, labels):  # a sign or formula as drawn
         width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath="$" in text)
-        widths.append(_HANDLE + float(width))
+        widths.append(_HANDLE * size + float(width))
     for columns in range(min(_MOST_COLUMNS, len(labels)), 1, -1):
         longest = [max(found) for found in np.array_split(widths, columns)]  # as matplotlib fills a legend
-        if sum(longest) + _BETWEEN * (columns - 1) <= _ROOM:
+        if sum(longest) + size * (columns - 1) <= _ROOM:
             return columns
     return 1
 
@@ -120,7 +129,7 @@ def draw_line(
         axes.fill_between(x, low, high, color=style["color"], alpha=alpha, linewidth=0, gid=gid)
 
 
-LINES_NOTE = "Thin grey lines: references, which no training made."
+LINES_NOTE = "Thin grey lines: references, without training."
 
 
 def reference_lines(

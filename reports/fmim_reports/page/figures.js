@@ -59,10 +59,11 @@ for (const svg of document.querySelectorAll("figure.chart svg:has(.hits)")) {
   svg.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && point(null));
   svg.addEventListener("blur", () => point(null));
   svg.tabIndex = 0;
-  svg.addEventListener("keydown", ({ key }) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
+  svg.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     const marks = [...svg.querySelectorAll(".hits:not(.off) > *")];
     if (!step || !marks.length) return;
+    event.preventDefault();
     const now = marks.findIndex((mark) => mark.matches(".on"));
     const next = marks[now < 0 && step < 0 ? marks.length - 1 : (now + step + marks.length) % marks.length];
     point(next);

@@ -20,7 +20,7 @@ from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_validation
 from fmim_reports.stats import area_under, best_so_far, expected_best
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import decimal, in_percent
 from fmim_reports.writing.sections import Section, a_choice, in_every_study
@@ -182,17 +182,13 @@ def budget_plot(results: Results) -> Plot:
         scale_y(marks, scale)
         shared_legend(figure, rows[0], [looks[curve.arm.name] for curve in found])
 
-    ends = "; ".join(
+    ends = alt_text(
         f"{c.arm.label} from {in_percent(c.ends[0], 1)} % to {in_percent(c.ends[1], 1)} % with {len(c.steps)}"
         for c in found
     )
     text = (
-        f"Best validation {label} for a budget: expected, when so many configurations are drawn at random, without "
-        "replacement, from those an arm trained (Tang et al. 2020; band ± one standard deviation); in steps, the best "
-        "so far of searches that adapt or stop trials. Dotted: the search is over. A curve that starts "
-        f"{'high' if results.metric.higher_is_better else 'low'} needs little search. Of the test set the end alone is "
-        "known: what a whole search selects is tested, and b of N configurations drawn at random hold it with "
-        "probability b/N."
+        f"Best validation {label} for a budget. Smooth: the expected best of so many configurations drawn at random "
+        "(band ± one standard deviation). Steps: the best so far of a search that adapts. Dotted: the search is over."
     )
     text += scale.note
     return Plot("expected_best", f"Best validation {label} by budget", caption(results, text), ends, 4.2, draw)

@@ -18,7 +18,7 @@ from fmim_reports.parts.trials import OTHER_SPLITS
 from fmim_reports.reading.cost import TotalCost, cost_of, costs
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
-from fmim_reports.writing.captions import caption, reuse_sentence, seeds_phrase
+from fmim_reports.writing.captions import alt_text, caption, reuse_sentence, seeds_phrase
 from fmim_reports.writing.columns import ARM, RowName, under
 from fmim_reports.writing.formats import in_percent
 from fmim_reports.writing.sections import Section, a_choice, a_search_stage, in_every_study
@@ -93,13 +93,12 @@ def cost_plot(results: Results) -> Plot:
         scale_y(marks, scale)
         shared_legend(figure, [left], [looks[arm.name] for arm in arms])
 
-    listed = "; ".join(
+    listed = alt_text(
         f"{arm.label} {in_percent(arm.test.stat.mean, 1)} % for {arm.cost.n_s} configurations" for arm in arms
     )
     text = (
-        f"Test {metric.label} of the selected configuration (mean ± SE over seeds, {seeds_phrase(results)}; no bar for "
-        f"one seed) against the cost of its search. {'Up' if metric.higher_is_better else 'Down'} and to the left is "
-        "better."
+        f"Test {metric.label} of the selected configuration (mean ± SE over seeds, {seeds_phrase(results)}) and the "
+        f"cost of its search. {'Up' if metric.higher_is_better else 'Down'} and to the left is better."
     )
     text += scale.note
     unknown = [arm.label for arm in arms if not arm.cost.device_seconds > 0]

@@ -16,7 +16,7 @@ from fmim_reports.drawing.plotting import QUIET, NothingToDraw, Plot
 from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import on_validation
 from fmim_reports.stats import importance
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import SYMBOLS, in_percent, value_text
 from fmim_reports.writing.sections import Section, in_every_study
@@ -170,6 +170,6 @@ def marginals_plot(results: Results) -> Plot:
         f"Validation {label} by each searched hyperparameter, with its importance by fANOVA. Line: its marginal, the "
         "mean over all values of the others. Dots: the configurations. The table of importances has the cautions."
     )
-    alt = "; ".join(f"{search[0].arm.label}: {', '.join(one.title for one in search)}" for search in found)
+    alt = alt_text(f"{search[0].arm.label}: {', '.join(one.title for one in search)}" for search in found)
     height = 0.5 + 1.25 * len(found)
     return Plot("marginals", "Marginals of hyperparameters", caption(results, text), alt, height, draw)

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 from fmim_core.records import SEED, ArmEntry, flat
+from fmim_reports.drawing.axes import HOW_FAR
 from fmim_reports.page.files import filled
 from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.reading.files import key_of
@@ -96,6 +97,7 @@ def methods(results: Results) -> Methods:
         margin=f"{100 * results.equivalence_margin:g}",
         level=f"{ALPHA:g}",
         most_named=_MOST_NAMED,
+        how_far=HOW_FAR,
         searches=[_search(arm) for arm in arms if arm.n_s > 1],
         variations=["another seed" if name == SEED else f"{name} × {factor:g}" for name, factor in varied],
         losses=[" ".join(filter(None, both)) for both in losses.items()],

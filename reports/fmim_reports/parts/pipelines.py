@@ -16,7 +16,7 @@ from fmim_reports.parts.comparisons.pipelines import FEWEST_SPLITS, Pipelines, c
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
 from fmim_reports.reading.results import Results
 from fmim_reports.stats import mean_se, superiority
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.columns import ARM, configuration_column, under
 from fmim_reports.writing.formats import decimal
 from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study, several_search_splits
@@ -125,7 +125,7 @@ def pipelines_plot(results: Results) -> Plot:
         axes.set(xlabel=f"test {metric} (%)")
         scale_x(axes, marks, scale)
 
-    listed = "; ".join(
+    listed = alt_text(
         f"{one.arm.label} {', '.join(decimal(value, 1) for value in values[name])} %" for name, one in found.items()
     )
     text = (

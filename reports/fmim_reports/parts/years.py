@@ -22,7 +22,7 @@ from fmim_reports.drawing.looks import Look, arm_looks, reference_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, on_reference, on_test, queries_at, query_times
-from fmim_reports.writing.captions import caption, references_note, seeds_phrase, star_note, starred
+from fmim_reports.writing.captions import alt_text, caption, references_note, seeds_phrase, star_note, starred
 from fmim_reports.writing.columns import ARM, reference_rows
 from fmim_reports.writing.formats import in_percent
 from fmim_reports.writing.sections import Section, in_every_study, times_of_queries
@@ -89,7 +89,7 @@ def year_plot(results: Results) -> Plot:
     alt = f"Lines of test {metric.label} by {unit}, from {unit} {times[0]} to {unit} {times[-1]}: {ends}"
     text = (
         f"Test {metric.label} by {interval.plural} between a query and its subject's baseline image (mean over seeds, "
-        f"band ± SE, {seeds_phrase(results)}; no band for one seed). In brackets: queries of that {unit}."
+        f"band ± SE, {seeds_phrase(results)}). In brackets: queries of that {unit}."
     )
     text += notes_by_time(results, times, [scale])
     title = f"{metric.label} by {interval.after_baseline}"
@@ -128,7 +128,7 @@ def ends_by_time(results: Results, metric: str, times: Sequence[int], labels: Ma
         label: [in_percent(on_test(results, arm, metric, time).stat.mean, 1) for time in (times[0], times[-1])]
         for arm, label in labels.items()
     }
-    return "; ".join(f"{label} from {first} to {last} %" for label, (first, last) in ends.items())
+    return alt_text((f"{label} from {first} to {last} %" for label, (first, last) in ends.items()), 40)
 
 
 def notes_by_time(results: Results, times: Sequence[int], scales: Iterable[Scale]) -> str:

@@ -22,7 +22,7 @@ from fmim_reports.parts.comparisons.difference import Difference, corrected
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
 from fmim_reports.parts.comparisons.words import margin_text, plain_sentences
 from fmim_reports.stats import mean_over_settings
-from fmim_reports.writing.captions import source_line
+from fmim_reports.writing.captions import alt_text, source_line
 from fmim_reports.writing.columns import under
 from fmim_reports.writing.formats import in_percent, points
 from fmim_reports.writing.tables import Column, Table
@@ -163,6 +163,6 @@ def forest_plot(one: OverAll) -> Plot:
         f"and the mean over all combinations. Band: the equivalence margin, ±{margin_text(one.first.margin)}. An "
         "interval that leaves the axis has its ends beside it."
     )
-    alt = "; ".join(f"{row.label} {row.numbers}" for row in rows)
+    alt = alt_text(f"{row.label} {row.numbers}" for row in rows)
     height = 1.2 + 0.36 * len(rows)
     return Plot(f"forest_{a.name}_minus_{b.name}", f"{one.first.heading}, by setting", text, alt, height, draw)

@@ -18,7 +18,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, completed, on_test
 from fmim_reports.stats import ENOUGH_POWER, mean_se, smallest_difference
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import configuration_text, in_percent, p_text
 from fmim_reports.writing.tables import Column, Table
@@ -86,17 +86,13 @@ def forest_plot(results: Results) -> Plot:
     short = [f"{one.a.search} n = {one.paired.n}" for one in drawn if one.paired.n < most]
     pairs = f"n = {most} pairs" + (f" except {', '.join(short)}" if short else "")
     text = (
-        f"Test {label} minus that of the baseline (the default settings), mean over pairs of equal seed, "
-        f"with its 95 % t interval over {' or '.join(dict.fromkeys(one.over for one in drawn))} "
-        f"({pairs}); none without two pairs. The intervals are not corrected for their number."
+        f"Test {label} minus that of the baseline, mean over pairs of equal seed with 95 % t interval over "
+        f"{' or '.join(dict.fromkeys(one.over for one in drawn))} ({pairs}), not corrected for their number."
     )
     if any(not one.tested for one in drawn):
-        text += (
-            " Open circle, on a scale of its own: scored on another task, with another chance level, so the difference "
-            "is not an effect of training."
-        )
+        text += " Open mark, on a scale of its own: another task, so the difference is not an effect of training."
     text += next((scale.note for scale in scales if scale.beyond), "")
-    alt = "; ".join(f"{one.a.search} {_row(results, one).numbers}" for one in drawn)
+    alt = alt_text(f"{one.a.search} {_row(results, one).numbers}" for one in drawn)
     height = 0.9 + 0.36 * len(drawn) + 0.25 * (len(groups) - 1)
     return Plot("forest", "What each setting changes", caption(results, text), alt, height, draw)
 

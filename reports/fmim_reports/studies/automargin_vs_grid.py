@@ -169,9 +169,9 @@ def heat_plot(results: Results) -> Plot:
         bar.outline.set_visible(False)
 
     text = (
-        "Validation mAP in % of every AdaTriplet configuration: mean of folds, below it ± SE, "
-        f"n = {folds} folds where no other n is given. The panels share the colour scale, from the lowest value to the "
-        "highest but for those far from the others, at which the bar has a tip. A dash: no completed fold."
+        f"Validation mAP in % of every AdaTriplet configuration: mean of folds ± SE, n = {folds} unless another n is "
+        "given. The panels share one colour scale; its tip stands for values far from the others. A dash: no completed "
+        "fold."
     )
     alt = "Heat maps of validation mAP. " + " ".join(map(_describe, shown))
     return Plot("validation_heatmap", "Validation mAP over the margins", caption(results, text), alt, 3.2, draw)

@@ -166,14 +166,11 @@ def years_plot(results: Results) -> Plot:
         shared_legend(figure, panels[0][:1], [*looks.values(), *reference_looks(results).values()])
 
     text = (
-        f"Test performance by {interval.after_baseline} (mean over seeds, band ± SE, {seeds_phrase(results)}; no band "
-        "for one seed), in the form of Fig. 4 of the paper."
+        f"Test performance by {interval.after_baseline} (mean over seeds, band ± SE, {seeds_phrase(results)}), as in "
+        "Fig. 4 of the paper."
     )
     if shared:
-        text += (
-            f" Right: {data.test_label}, on the paper's images, for the years that both have, on a scale of its own. "
-            f"{published.CMC_NOTE} {' '.join(_footnotes(results))}"
-        )
+        text += f" Right: {data.test_label}, on the paper's images and a scale of its own."
     text += notes_by_time(results, times, scales.values())
     unit, groups = interval.unit, {arm.name: arm.group for arm in results.arms}
     alt = f"Test mAP from {unit} {times[0]} to {unit} {times[-1]}: {ends_by_time(results, 'mAP', times, groups)}"

@@ -25,7 +25,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_validation
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.formats import SYMBOLS, configuration_text, decimal, in_percent, mean_se_text, value_text
 from fmim_reports.writing.tables import Column, Table
@@ -142,7 +142,7 @@ def selection_plot(results: Results) -> Plot:
         "Validation mAP of every configuration of every method, one dot each (mean over folds, "
         f"n = {len(results.study.folds)} planned). Black edge: the selected one with its SE; no bar for one fold."
     )
-    alt = "Validation mAP by method: " + "; ".join(f"{method.arm.label} {_range(method)}" for method in shown)
+    alt = "Validation mAP by method: " + alt_text(f"{method.arm.label} {_range(method)}" for method in shown)
     title = "What each method's values reach"
     return Plot("map_by_method", title, caption(results, text + scale.note), alt, 3.2, draw)
 

@@ -25,7 +25,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, best_of, estimate_from_time, estimate_of
 from fmim_reports.stats import paired_difference
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption, replicates_phrase, test_models
+from fmim_reports.writing.captions import alt_text, caption, replicates_phrase, test_models
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, in_percent, p_text, points
 from fmim_reports.writing.tables import Column, Table
@@ -144,11 +144,11 @@ def lambda_plot(results: Results) -> Plot:
     folds = replicates_phrase(str(len(results.study.folds)), {name: one[False] for name, one in shown["mAP"].items()})
     text = (
         f"Validation mAP and CMC top-1 by λ (mean ± SE over folds, {folds}; no bar for one fold), over all "
-        f"queries and those at least {APART} {results.interval.after_baseline}. Below: {published.LABEL}, printed "
-        f"without SE, on the paper's images and so on a scale of their own. {published.CMC_NOTE}"
+        f"queries and those at least {APART} {results.interval.after_baseline}. Below: {published.LABEL}, on the "
+        "paper's images and so on a scale of their own."
     )
     text += next((scale.note for scale in scales.values() if scale.beyond), "")
-    alt = "Validation mAP by λ. " + "; ".join(
+    alt = "Validation mAP by λ. " + alt_text(
         f"{name}: {', '.join(f'{_label(results, apart)} {in_percent(one[apart].stat.mean, 1)} %' for apart in one)}"
         for name, one in shown["mAP"].items()
     )

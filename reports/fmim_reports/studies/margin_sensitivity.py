@@ -21,7 +21,7 @@ from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, best_of, on_validation
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption, replicates_phrase
+from fmim_reports.writing.captions import alt_text, caption, replicates_phrase
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, in_percent
 from fmim_reports.writing.tables import Column, Table
@@ -115,7 +115,7 @@ def margin_plot(results: Results) -> Plot:
         f"Validation mAP of the triplet loss by its margin (mean ± SE over folds, {folds}; no bar for one fold). "
         f"Dashed: {LABEL}, Fig. 2(a), on the paper's images."
     )
-    listed = ", ".join(f"{in_percent(value.stat.mean, 1)} % at {epsilon:g}" for epsilon, value in shown.items())
+    listed = alt_text(f"{in_percent(value.stat.mean, 1)} % at {epsilon:g}" for epsilon, value in shown.items())
     alt = f"Validation mAP by ε: {listed}"
     return Plot("map_by_margin", "mAP by margin", caption(results, text), alt, 2.9, draw)
 

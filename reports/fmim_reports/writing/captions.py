@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import PlannedTrial, Results
@@ -23,6 +24,15 @@ def source_line(results: Results) -> str:
 def caption(results: Results, text: str) -> str:
     """Return a caption that ends with the data."""
     return f"{text} Data: {results.study.data.phrase}."
+
+
+def alt_text(parts: Iterable[str], most: int = 45) -> str:
+    """Return the parts of a text for those who see no figure, of so many words, and how many more there are."""
+    every = list(parts)
+    words = list(accumulate(len(part.split()) for part in every))
+    shown = max(1, sum(count <= most for count in words))
+    rest = len(every) - shown
+    return "; ".join(every[:shown]) + (f"; {rest} more in the tables" if rest > 0 else "")
 
 
 def seeds_phrase(results: Results) -> str:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from fmim_reports.drawing.plotting import INK, LINE, QUIET, NothingToDraw, Plot
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.formats import decimal
 from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study
 
@@ -45,7 +45,7 @@ def equivalence_margins_plot(results: Results) -> Plot:
         "Holm-corrected). Left of the dotted line, the declared margin: equivalent. A margin that is chosen by this "
         "figure shows nothing."
     )
-    alt = "; ".join(f"{heading}: equivalent within ±{_text(one)} points" for heading, one in found.items())
+    alt = alt_text(f"{heading}: equivalent within ±{_text(one)} points" for heading, one in found.items())
     height = 0.8 + 0.34 * len(found)
     return Plot("equivalence_margins", "Equivalence by margin", caption(results, text), alt, height, draw)
 

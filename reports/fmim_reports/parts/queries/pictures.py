@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from fmim_reports.drawing.plotting import COLUMN_INCHES, NothingToDraw, Plot
 from fmim_reports.parts.queries.shown import ShownQuery, best_arm, sampled_queries, worst_of_all, worst_of_best_arm
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.sections import Section, in_every_study
 
 FOUND, MISSED = "#009E73", "#E69F00"  # green and orange as in the paper, in their colour-blind safe shades
@@ -107,15 +107,14 @@ def samples_plot(results: Results) -> Plot:
     def draw(figure: Figure) -> None:
         grid.draw(figure.subplots(), heads, map(pictures, queries), rotation=90, fontweight="bold")
 
-    which = f"the latest visit of a test subject (its {results.interval.after_baseline} beneath)"
+    which = f"the latest visit of a test subject ({results.interval.after_baseline} below)"
     text = (
-        f"Each row is one query, {which if results.dated else 'of a test subject'}, its nearest true match as the "
-        "first arm ranks it, and the first image each arm's seed 0 retrieved: green frame, the right person; orange, "
-        "somebody else. Beneath it the rank of the nearest true match. The subjects are drawn by a hash, alike for "
-        "every arm."
+        f"Each row is a query, {which if results.dated else 'an image of a test subject'}, its nearest true match, and "
+        "the first image that each arm finds. Green: the right person; orange: another person. Below: the rank "
+        "of the nearest true match. A hash draws the subjects."
     )
     ranks = {labels[arm]: ", ".join(f"{query.rank:g}" for query in of_arm) for arm, of_arm in found.items()}
-    alt = "; ".join(f"{label}: ranks {listed}" for label, listed in ranks.items())
+    alt = alt_text(f"{label}: ranks {listed}" for label, listed in ranks.items())
     longest = max(len(line) for head in heads[2:] for line in head.split("\n"))
     height = grid.height + 0.12 + 0.068 * longest
     return Plot("retrieval_samples", "Retrieval samples", caption(results, text), alt, height, draw)
@@ -153,19 +152,18 @@ def worst_queries_plot(results: Results) -> Plot:
             grid.draw(axes, _WORST_HEADS, map(pictures, shown))
             axes.set_title(_wrapped(name, 26, 2), loc="center", fontsize=7, pad=14)  # points above, for the heads
 
-    chosen = [f"those of {label}, the best arm by test {results.metric.label}, by AP over seeds"]
-    chosen += ["those of all arms by how many replicates missed them"] if "all arms" in blocks else []
-    beneath = f"Beneath a query its {interval.after_baseline}; beneath" if results.dated else "Beneath"
     text = (
-        f"Test queries that are found worst: {'; '.join(chosen)}. {beneath} its nearest true match the median rank of "
-        "it; framed, the wrong image that was found first most often, and in how many replicates somebody else was."
+        f"The test queries that {label}, the best arm, finds worst{', and all arms' if 'all arms' in blocks else ''}. "
+        f"{f'Below a query: its {interval.after_baseline}. ' if results.dated else ''}Below its nearest true match: "
+        "the median rank. Framed: the wrong image that most often came first, and how many replicates found another "
+        "person first."
     )
 
     def in_words(query: ShownQuery) -> str:
         name = query.query if query.time is None else f"{query.query} ({interval.short(query.time)})"
         return f"{name} at rank {query.rank:g}, missed by {query.missed} of {query.of}"
 
-    alt = ". ".join(f"{name}: {'; '.join(map(in_words, shown))}" for name, shown in blocks.items())
+    alt = ". ".join(f"{name}: {alt_text(map(in_words, shown), 23)}" for name, shown in blocks.items())
     return Plot("worst_queries", "The worst queries", caption(results, text), alt, grid.height + 0.5, draw)
 
 

@@ -29,7 +29,7 @@ from fmim_reports.reading.summary import (
     milestones,
     values_at,
 )
-from fmim_reports.writing.captions import caption, curve_model, seeds_phrase
+from fmim_reports.writing.captions import alt_text, caption, curve_model, seeds_phrase
 from fmim_reports.writing.formats import decimal
 
 _SERIES = {"epsilon": "ε", "beta": "β", "loss": "loss"}
@@ -57,11 +57,13 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
         raise NothingToDraw("no replicate is completed yet")
     labels = {arm: results.arm(arm).label for arm in found}
     last = max(epoch for seeds in found.values() for epoch in epochs_of(seeds))
+    shown = {name for name in _SERIES if any(_known(seeds, name) for seeds in found.values())} | {"loss"}
+    series = {name: label for name, label in _SERIES.items() if name in shown}
     looks, columns = arm_looks(results), panels([arm for arm in arm_summaries(results) if arm.name in found])
 
     def draw(figure: Figure) -> None:
-        rows = figure.subplots(len(_SERIES), len(columns), sharex=True, sharey="row", squeeze=False)
-        for (name, label), row in zip(_SERIES.items(), rows, strict=True):
+        rows = figure.subplots(len(series), len(columns), sharex=True, sharey="row", squeeze=False)
+        for (name, label), row in zip(series.items(), rows, strict=True):
             paper = published.dynamics(name)
             kept = paper[paper.index < last]  # the paper counts epochs from 0, records from 1
             frame = pd.DataFrame({"x": kept.index + 1, "y": kept.to_numpy()})
@@ -78,11 +80,11 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
         shared_legend(figure, rows[0], [looks[arm] for arm in found])
 
     text = (
-        "The margins ε(t) and β(t) in force in each epoch, and the mean loss, of the tested configuration, in "
-        f"{curve_model(results)}: mean over seeds, band ± SE, {seeds_phrase(results)}; no band for one seed. Thin grey "
-        f"line: {_PUBLISHED}, read from Fig. 3(a) of the paper (100 epochs), its first {last} epochs. Triplet has no β."
+        f"The margins ε and β of each epoch, and the mean loss, of the tested configuration, in "
+        f"{curve_model(results)}: mean over seeds, band ± SE ({seeds_phrase(results)}). "
+        "Thin grey line: the published values (OAI), from Fig. 3(a) of the paper."
     )
-    alt = " ".join(f"{labels[arm]}, last epoch: {_ends(seeds)}." for arm, seeds in found.items())
+    alt = f"In the last epoch: {alt_text(f'{labels[arm]} {_ends(seeds)}' for arm, seeds in found.items())}"
     return Plot("margins_over_epochs", "Margins and loss over the epochs", caption(results, text), alt, 4.4, draw)
 
 
@@ -92,6 +94,10 @@ def _line(axes: Axes, seeds: Histories, name: str, look: Look) -> None:
     every = max(1, len(epochs) // 10)  # a marker for each epoch of a long training would hide its line
     if frame["y"].notna().any():
         draw_line(axes, frame, look=look, label=look.label, every=every, markersize=3)
+
+
+def _known(seeds: Histories, name: str) -> bool:
+    return any(not math.isnan(value) for epoch in epochs_of(seeds) for value in values_at(seeds, name, epoch).values())
 
 
 def _ends(seeds: Histories) -> str:
@@ -131,13 +137,11 @@ def distributions_plot(results: Results) -> Plot:
         figure.legend(handles, names, loc="outside upper center", ncols=2)
 
     text = (
-        "Distributions of Δ = φ_ap − φ_an over triplets (top) and of φ_an over negative pairs (bottom) in epochs from "
-        "the first (top ridge, dark) to the last (bottom ridge, light), as in Figs. 2(b) and 2(c) of the paper; one "
-        f"column per arm, {curve_model(results)}, pooled ({seeds_phrase(results)}). Heights are densities, in each "
-        "panel relative to its highest. Vertical mark: the mean margin of that epoch, ε for Δ, β for φ_an (Triplet has "
-        "none); filled grey: the hard part, Δ < ε or φ_an > β."
+        "Densities of Δ = φ_ap − φ_an over triplets (top) and of φ_an over negative pairs (bottom), from the first "
+        f"epoch to the last, in {curve_model(results)}, pooled ({seeds_phrase(results)}). Vertical line: the margin of "
+        "the epoch. Filled: the hard part. As in Figs. 2(b) and 2(c) of the paper."
     )
-    alt = "; ".join(f"{labels[arm]}: {movement(seeds)}" for arm, seeds in drawn.items())
+    alt = alt_text(f"{labels[arm]}: {movement(seeds)}" for arm, seeds in drawn.items())
     title = "Distributions of Δ and φ_an over the epochs"
     return Plot("distributions", title, caption(results, text), alt, 4.6, draw)
 

@@ -23,7 +23,7 @@ from fmim_reports.parts.comparisons.varied import change_with_length
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.stats import mean_se
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import decimal, in_percent, listed, points
 from fmim_reports.writing.sections import Section, a_search_stage, declared_comparisons, in_every_study
@@ -82,7 +82,7 @@ def learning_curves_plot(results: Results) -> Plot:
         "that still rises at its end has not been trained to its end, and its arm may rank otherwise after more epochs."
     )
     ends = {arm.label: [(decimal(y, 1), int(x)) for x, y in curves[arm.name][["x", "y"]].to_numpy()] for arm in arms}
-    alt = "; ".join(
+    alt = alt_text(
         f"{label} from {points[0][0]} % at epoch {points[0][1]} to {points[-1][0]} % at epoch {points[-1][1]}"
         for label, points in ends.items()
     )

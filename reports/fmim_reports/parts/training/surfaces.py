@@ -15,6 +15,7 @@ from fmim_core.config import in_words
 from fmim_core.records import DocumentPart, read_json
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.reading.results import Results
+from fmim_reports.writing.captions import alt_text
 
 FILE = "surfaces.json"
 ARROWS = 9  # along each axis
@@ -98,12 +99,11 @@ def surfaces_plot(results: Results) -> Plot:
     titles = " and ".join(surface.label for surface in surfaces)
     # Not a caption of the data: nothing here was measured.
     text = (
-        f"Loss surfaces of {titles} over the similarity of anchor and positive (φ_ap) and of anchor and negative "
-        "(φ_an), as in Figs. 1(b) and 1(c) of the paper. Colour: the loss of one triplet, white where it is 0. "
-        "Arrows: its negative gradient (−∂L/∂φ_ap, −∂L/∂φ_an), on one scale in all panels, none where it vanishes. "
-        "Dashed: the borders of the regions. Computed from the loss functions, without data."
+        f"Loss surfaces of {titles} over the similarity of anchor and positive (φ_ap) and anchor and negative (φ_an), "
+        "as in Figs. 1(b) and 1(c) of the paper. Colour: the loss of one triplet. Arrows: its negative gradient, on "
+        "one scale in all panels. Dashed: the borders of the regions. Computed from the loss functions, without data."
     )
-    alt = "; ".join(
+    alt = alt_text(
         f"{one.label} ({one.margins}): 0 on {100 * np.mean(np.equal(one.loss, 0)):.0f} % of the square, highest "
         f"{np.max(one.loss):.2f}"
         for one in surfaces
