@@ -133,7 +133,7 @@ def test_the_figures_of_training_dynamics_are_drawn(training: Path) -> None:
         assert "phantom images - synthetic, not radiographs" in plot.caption
         assert_drawn(plot)
     adaptive = varying_margins_plot(results)
-    assert "Triplet + AutoMargin, last epoch: ε 0.20" in adaptive.alt
+    assert "Triplet + AutoMargin ε 0.20" in adaptive.alt
     assert "Fixed margin" not in adaptive.alt
     assert_drawn(adaptive)
     field = surfaces.surfaces_plot(results)
