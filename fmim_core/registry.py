@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import sys
 from abc import ABC
 from collections.abc import Mapping
 from functools import cache
@@ -87,7 +88,9 @@ class Registry(Generic[K]):
             missing = ", ".join(sorted(cls.__abstractmethods__))
             raise ValueError(f"{self.noun} {kind!r} ({cls.__qualname__}) must define {missing}")
         other = self._classes.get(kind, cls)
-        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+        modules = (other.__module__, cls.__module__)  # a program is `__main__`, and the module of its file
+        files = {getattr(sys.modules.get(name), "__file__", None) or name for name in modules}
+        if other.__qualname__ != cls.__qualname__ or len({*modules}) == len(files) == 2:
             raise ValueError(
                 f"{self.noun} kind {kind!r} of {cls.__module__}.{cls.__qualname__} is taken by "
                 f"{other.__module__}.{other.__qualname__}: choose another name"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -42,9 +43,12 @@ class CodeFile(DocumentPart):
 
 
 class Code(DocumentPart):
-    """The file that declares a study, and the modules of its folder that it imports."""
+    """The file that declares a study, and the modules of its folder that it imports, early or late."""
 
     files: tuple[CodeFile, ...] = Field(min_length=1, description="the files; the first declares the study")
+    folder: Absent[str] = Field(
+        None, description="the folder that they came from, where they read data, relative to that of the study"
+    )
 
     @property
     def main(self) -> CodeFile:
@@ -57,6 +61,10 @@ class Code(DocumentPart):
             path, content = folder / file.path, file.text.encode()
             if not path.is_file() or path.read_bytes() != content:
                 write_bytes(path, content)
+
+    def seen_from(self, out: Path) -> Code:
+        """Return them with their folder relative to that of a study."""
+        return self.model_copy(update={"folder": self.folder and os.path.relpath(self.folder, out)})
 
     @property
     def sha256(self) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from fmim.declare import Study
-from fmim.own.study_file import PACKAGES
+from fmim.own.imports import packages_with_kinds
+from fmim.own.study_file import forget_others, is_study_file
 from fmim_core.records import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -48,13 +48,16 @@ def run(
         given = Options(study=study, changes=changed, **options)
     except ValidationError as error:
         raise ValueError(in_words(error)) from None
-    given.check()
-    plan = given.plan()
-    if plan.study.code is None:
-        _check_kinds(plan.study, {type(kind) for config in plan.train_configs() for kind in config.kinds})
-    console = TextConsole(quiet=quiet)
-    with RunDisplay(console) as display, usable_home(display.warn):
-        code = run_plan(plan, given.setup, display)
+    try:
+        given.check()
+        plan = given.plan()
+        if plan.study.code is None:
+            _check_kinds(plan.study, {type(kind) for config in plan.train_configs() for kind in config.kinds})
+        with RunDisplay(TextConsole(quiet=quiet)) as display, usable_home(display.warn):
+            code = run_plan(plan, given.setup, display)
+    finally:
+        if is_study_file(str(study)):
+            forget_others()  # the program has its own modules again
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     return load(given.setup.folder)
@@ -99,9 +102,7 @@ def _check_kinds(study: Study, kinds: set[type]) -> None:
     Raises:
         ValueError: one is defined elsewhere; names it and its module.
     """
-    from fmim_core.registry import PLUGINS
-
-    known = {*PACKAGES, *(entry.module.partition(".")[0] for entry in entry_points(group=PLUGINS))}
+    known = packages_with_kinds()
     for kind in sorted(kinds, key=lambda one: one.__qualname__):
         if kind.__module__.partition(".")[0] not in known:
             raise ValueError(

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from fmim.matching.images import GivenImages, Side, images_at, images_of_array, images_of_files
-from fmim.own.study_file import run_code, scratch_folder
+from fmim.own.study_file import run_code
 from fmim.runner.folder.study_folder import Replicate
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import Progress
@@ -188,7 +188,7 @@ def load_replicate(replicate: Replicate, device: str) -> EmbeddingModel:
         ValueError: its weights are missing or do not belong to it, or there is no such device.
     """
     if replicate.study.code is not None:
-        run_code(replicate.study.code, scratch_folder())  # in OUT/code may be more, which Python would import
+        run_code(replicate.study.code, replicate.out / "code")
     evaluator = kept_model(replicate.out, replicate.record, _device(device))
     return EmbeddingModel(replicate, evaluator)
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import ast
 import atexit
 import importlib
-import importlib.util
+import os
 import shutil
 import sys
 import tempfile
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from pydantic import ValidationError
 
 from fmim.declare import Study
+from fmim.own.imports import is_own, place_of_module
+from fmim.own.own_files import OwnFiles
 from fmim_core.config import InvalidConfig, in_words, wrong_field
 from fmim_core.records import Code, CodeFile
 from fmim_core.suggestions import did_you_mean_path
+
+GUARD = 'put this below `if __name__ == "__main__":`'
 
 
 def is_study_file(study: str) -> bool:
@@ -30,7 +33,7 @@ def is_study_file(study: str) -> bool:
 
 
 def read_study_file(path: Path) -> Study:
-    """Return the study that a file declares, with its text and that of the modules of its folder that it imports.
+    """Return the study that a file declares, with its text, and those of the modules beside it that it imports.
 
     Raises:
         ValueError: there is no such file, it cannot be run, or it declares no study; names file and line.
@@ -48,104 +51,96 @@ def read_study_file(path: Path) -> Study:
     return study.model_copy(update={"code": code})
 
 
-PACKAGES = ("fmim", "fmim_core", "fmim_spaces", "fmim_reports")
-
-
-class OwnFolder(str):
-    """The entry of `sys.path` that is the folder of a study's own files."""
-
-    before: frozenset[str]  # what had been imported before
-
-    def modules(self) -> dict[str, Path]:
-        """Return what was imported from it since, early or late, with the files."""
-        files = {name: getattr(sys.modules[name], "__file__", None) for name in {*sys.modules} - self.before}
-        return {name: Path(file) for name, file in files.items() if file and is_own(file, Path(self))}
-
-
 def run_file(path: Path) -> tuple[ModuleType, Code]:
-    """Run a file as the module of its name; return it with its text and that of what it imports from its folder.
+    """Run a file as the module of its name; return it with its text, and those of all that it may import beside it.
 
     Raises:
-        ValueError: the name is no module's, or that of another module; or a text is not UTF-8.
+        ValueError: the name is no module's, or that of another module; a text is not UTF-8; or the file runs a study
+            or ends the program where it is imported, or changes torch's default dtype.
     """
+    if any(files.reading for files in _entered()):
+        raise ValueError(f"{path.name} runs a study while it is imported: {GUARD}")
     forget_others()
     _check_name(path)
-    folder = _made_importable(path.parent)
-    module = importlib.import_module(path.stem)
-    others = sorted({*folder.modules().values()} - {path})
-    return module, Code(files=tuple(_read(file, path.parent) for file in (path, *others)))
+    files = OwnFiles(path.parent, [path.parent])
+    files.add(path.name)
+    files.add_imported()
+    module = _import(path.stem, files)
+    files.add_imported()  # what has only been found by running it leads to others
+    files.reading = False
+    names = [path.name, *sorted({*files.texts} - {path.name})]
+    return module, Code(files=tuple(CodeFile.of(name, files.texts[name]) for name in names), folder=str(path.parent))
 
 
-def run_code(code: Code, folder: Path) -> ModuleType:
-    """Run recorded files from their copy in a study's folder, or from a temporary one where there can be no copy."""
+def run_code(code: Code, folder: Path, alone: bool = False) -> ModuleType:
+    """Run recorded files from their copy in a study's folder, or from a temporary one where there can be no copy.
+
+    Args:
+        alone: whether this process runs nothing else, and no other file may be imported from where they lay.
+
+    Raises:
+        ValueError: one fails; names file and line.
+    """
     forget_others()
+    home = (folder.parent / (code.folder or folder)).resolve()
     try:
         code.write(folder)
     except OSError:  # somebody else's folder, or a medium that can only be read
-        folder = scratch_folder()
+        folder = Path(tempfile.mkdtemp(prefix="fmim-code-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         code.write(folder)
-    _made_importable(folder)
-    return importlib.import_module(code.main.module)
-
-
-def scratch_folder() -> Path:
-    """Return a new folder, which is there until this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="fmim-code-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    if not (home / code.main.path).is_file():  # else data that they read lie there
+        home = folder
+    files = OwnFiles(home, [folder, home] if alone else [folder], {file.path: file.text for file in code.files})
+    with located(home):
+        return _import(code.main.module, files)
 
 
 def forget_others() -> None:
     """Forget the modules of studies' own files: an edited one is read anew, and another's have the same names."""
-    for entry in [entry for entry in sys.path if isinstance(entry, OwnFolder)]:
-        for name in entry.modules():
-            del sys.modules[name]
-        sys.path.remove(entry)
+    for files in _entered():
+        files.leave()
 
 
-def _made_importable(folder: Path) -> OwnFolder:
-    entry = OwnFolder(folder)
-    entry.before = frozenset(sys.modules)
-    sys.path.insert(0, entry)
-    importlib.invalidate_caches()
-    return entry
+def _entered() -> list[OwnFiles]:
+    return [finder for finder in sys.meta_path if isinstance(finder, OwnFiles)]
 
 
-def is_own(file: str | Path, folder: Path) -> bool:
-    """Return whether a file is a module below the folder, and of none of this project's packages.
+def _import(module: str, files: OwnFiles) -> ModuleType:
+    """Import one of the files, as a program without arguments; all can be imported from now on, unless it fails."""
+    argv, working = sys.argv, os.getcwd()
+    files.enter()
+    sys.argv = [str(files.folder / f"{module}.py")]
+    try:
+        imported = importlib.import_module(module)
+        _check_dtype(files)
+    except BaseException as error:
+        forget_others()
+        if isinstance(error, SystemExit):
+            raise ValueError(f"sys.exit({error.code!r}) ends the program while it is imported: {GUARD}") from error
+        raise
+    finally:
+        sys.argv = argv
+        os.chdir(working)
+    return imported
 
-    The folder may be this project's checkout, or hold an environment, whose folders are no names of modules.
-    """
-    place = Path(file)
-    if not place.is_relative_to(folder):
-        return False
-    names = place.relative_to(folder).with_suffix("").parts
-    return all(name.isidentifier() for name in names) and not any(map(place.is_relative_to, _package_folders()))
 
-
-@cache
-def _package_folders() -> tuple[Path, ...]:
-    return tuple(Path(str(_place_of(package))).parent for package in PACKAGES)
+def _check_dtype(files: OwnFiles) -> None:
+    """Raise a `ValueError` if torch's default dtype has been changed, and put it back."""
+    torch = sys.modules.get("torch")
+    if torch is not None and (given := torch.get_default_dtype()) != torch.float32:
+        torch.set_default_dtype(torch.float32)
+        lines = ((name, *line) for name, text in files.texts.items() for line in enumerate(text.splitlines(), 1))
+        places = (f"{files.folder / name}, line {number}: " for name, number, line in lines if "set_default_" in line)
+        raise ValueError(f"{next(places, '')}torch's default dtype is {given}; leave it at {torch.float32}")
 
 
 def _check_name(path: Path) -> None:
     if not path.stem.isidentifier():
         raise ValueError(f"{path.name} cannot be imported: name it with only letters, digits and _, e.g. my_study.py")
-    place = _place_of(path.stem)
+    place = place_of_module(path.stem)
     if place is not None and Path(place).resolve() != path:
         raise ValueError(f"{path.name} has the name of another module, {place}: rename the file, e.g. my_study.py")
-
-
-def _place_of(module: str) -> str | None:
-    spec = importlib.util.find_spec(module)
-    return spec.origin if spec else None
-
-
-def _read(file: Path, folder: Path) -> CodeFile:
-    try:
-        return CodeFile.of(file.relative_to(folder).as_posix(), file.read_bytes().decode())
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is not UTF-8 text ({error}): save it as UTF-8") from error
 
 
 @contextmanager
@@ -196,13 +191,13 @@ def place_of(refused: InvalidConfig, code: Code) -> str:
 
 
 def _words(text: str) -> list[ast.Constant]:
-    constants = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+    constants = (node for node in ast.walk(ast.parse(text.encode())) if isinstance(node, ast.Constant))
     return sorted((word for word in constants if isinstance(word.value, str)), key=lambda word: word.lineno)
 
 
 def _line_of_argument(file: Path, line: int, argument: str) -> int:
     """Return the line of an argument of the call at a line; that line itself where it is not written there."""
-    calls = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.Call)]
     within = [call for call in calls if call.lineno <= line <= (call.end_lineno or call.lineno)]
     lines = [given.value.lineno for call in within for given in call.keywords if given.arg == argument]
     return lines[-1] if lines else line

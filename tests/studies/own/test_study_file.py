@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fmim import catalogue
-from fmim.own.study_file import forget_others, read_study_file, run_code
+from fmim.own.study_file import forget_others, read_study_file, run_code, run_file
 from fmim_core.losses.base import LOSSES
 from fmim_core.records import Code, CodeFile
 from tests.support.own_files import my_study
@@ -166,21 +166,18 @@ def test_a_copy_that_is_not_as_recorded_is_written_anew_and_a_path_out_of_it_is_
             CodeFile.of(path, "")
 
 
-def test_what_the_program_itself_imported_from_the_folder_stays(
+def test_what_the_program_itself_imported_from_the_folder_is_its_own_again_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "of_the_program.py").write_text("", encoding="utf-8")
-    (tmp_path / "late").mkdir()
-    (tmp_path / "late" / "of_the_study.py").write_text("X = 1\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     theirs = importlib.import_module("of_the_program")
-    module = run_code(
-        code(mine="import of_the_program\ndef late():\n    import late.of_the_study as l\n    return l.X\n"), tmp_path
-    )
-    assert module.late() == 1
+    (tmp_path / "of_the_program.py").write_text("X = 1  # edited since\n", encoding="utf-8")
+    (tmp_path / "mine.py").write_text("from of_the_program import X\n", encoding="utf-8")
+    assert run_file(tmp_path / "mine.py")[0].X == 1
     forget_others()
     assert sys.modules.pop("of_the_program") is theirs
-    assert not {"mine", "late.of_the_study"} & {*sys.modules}
+    assert "mine" not in sys.modules
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ _SETTINGS = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_DEDUP_LOGS": "1",
     "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_CHDIR_TO_TRIAL_DIR": "0",  # a relative path of a study's own leads where it does in this process
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # the records are ours,
     "TUNE_GLOBAL_CHECKPOINT_S": "1000000000",  # and what a study resumes from
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C reaches us as everywhere else

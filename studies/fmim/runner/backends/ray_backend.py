@@ -15,6 +15,7 @@ import ray
 from ray import tune
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import Backend, TrialSource, allot
 from fmim.runner.backends.ray_cluster import LOOK_S, TUNE_THREAD, RayCluster
 from fmim.runner.backends.ray_driver import RETRIES, WORKER_S, Driver, PlanSearcher, StudyTrainable, last_words
@@ -50,6 +51,10 @@ class RayBackend(Backend):
         found = cls(*allot(cpus, gpus, nodes), cluster, code)
         if cluster.address is not None:  # elsewhere may be another Python, or none of this program
             check_workers(StudyTrainable.__module__, logs)
+        if code and (wrong := _faults(_nodes(), fault_of_code, code.model_dump_json(), seconds=WORKER_S)):
+            raise ValueError(
+                "\n  ".join([f"{code.main.path} runs in this process, but not in workers of Ray:", *wrong])
+            )
         return found
 
     def check(self, bank: Bank) -> None:
@@ -154,6 +159,16 @@ def check_workers(module: str, logs: Path) -> None:
             "--backend inline needs no workers"
         )
         raise ValueError("\n  ".join([what, *wrong]) + f"\n{last_words(logs)}{to_do}")
+
+
+def fault_of_code(code: str) -> str | None:
+    """Return what is wrong with running a study's own files on this machine, or None; runs on a node."""
+    with tempfile.TemporaryDirectory(prefix="fmim-code-") as copy:
+        try:
+            run_code(Code.model_validate_json(code), Path(copy), alone=True)
+        except Exception as error:
+            return str(error)
+    return None
 
 
 def fault_of_bank(path: str, fingerprint: str) -> str | None:

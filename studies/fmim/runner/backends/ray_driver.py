@@ -52,7 +52,7 @@ class StudyTrainable(tune.Trainable):
         import torch
 
         if code is not None:
-            run_code(code, settings.out / "code")
+            run_code(code, settings.out / "code", alone=True)
         torch.set_num_threads(threads)
         self._of, self._settings = trial, settings
         self.reset_config(config)

@@ -50,11 +50,12 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
     known as this user's choice.
     """
     remember(execution.tracking_uri)
-    if plan.study.code:
-        plan.study.code.write(out / "code")
-        remember(plan.study.code.sha256)
     old, new = read_study(out), new_study(plan, bank)
     parts: dict[str, Any] = {"folds": folds, "executions": [*(old.executions if old else ()), execution]}
+    if new.code:
+        new.code.write(out / "code")
+        remember(new.code.sha256)
+        parts["code"] = new.code.seen_from(out)
     if old is not None:
         parts |= {"id": old.id, "created_at": old.created_at}
     written = new.model_copy(update=parts)

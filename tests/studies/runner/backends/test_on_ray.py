@@ -5,11 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +16,7 @@ import pytest
 
 from fmim.plan.workload import Work
 from fmim.runner.backends.ray_backend import RayBackend
-from fmim.runner.backends.ray_cluster import ClusterLost, RayCluster, cluster_for
+from fmim.runner.backends.ray_cluster import ClusterLost, RayCluster
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
@@ -37,43 +35,13 @@ from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
 from tests.benchmarks.runner import IdleTrial, idle_plan
 from tests.studies.runner.test_calibrate import check_prediction
+from tests.support.clusters import ALL_CORES
 from tests.support.documents import comparable_records
-from tests.support.mini_study import NO_TRACKER, mini_plan, options_in, run_here, tracked_in
-from tests.support.own_files import my_study
-from tests.support.program import Program, free_port
+from tests.support.mini_study import mini_plan, options_in, run_here, tracked_in
+from tests.support.program import Program
 from tests.support.real_search import REAL, assert_stopped_cleanly, stopped_records
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
-
-ALL_CORES = ("--cpus-per-trial", str(cores()))  # one slot, whose worker imports torch once
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RayCluster]:
-    """A cluster of our own, started where Ray has noted one that was killed: by itself it waited for that."""
-    with (
-        tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder,  # short, for sockets
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setenv("RAY_TMPDIR", folder)
-        Path(folder, "ray").mkdir()
-        for noted in (Path(folder, "ray_current_cluster"), Path(folder, "ray", "ray_current_cluster")):
-            noted.write_text(f"127.0.0.1:{free_port()}")
-        with cluster_for("ray", None) as started:
-            assert started is not None
-            yield started
-
-
-@pytest.fixture
-def running(cluster: RayCluster, monkeypatch: pytest.MonkeyPatch) -> RayCluster:
-    """The same for whatever starts a cluster of its own: it finds this one started."""
-
-    def started(kind: str, address: str | None) -> nullcontext[RayCluster | None]:
-        return nullcontext(cluster if kind == "ray" else None)
-
-    for module in ("fmim.runner.backends.ray_cluster", "fmim.terminal.plan"):
-        monkeypatch.setattr(f"{module}.cluster_for", started)
-    return cluster
 
 
 class DiesInTraining(Trial):
@@ -233,51 +201,6 @@ def test_the_command_predicts(running: RayCluster, tmp_path: Path, fmim_here: Pr
     assert (content.backend, len(content.calibration["timings"])) == ("ray", 1)
     check_prediction(content.forecast, Work(28, 48, 10240))
     assert "for 28 trials" in done.stdout
-
-
-IMPORTS = """from pathlib import Path
-from typing import Literal
-
-import my_scale
-"""
-TELL = """
-
-with Path({told!r}).open("a") as told:
-    told.write(f"{{__name__}} {{my_scale.__name__}} {{Path(__file__).parent.name}}\\n")
-
-BASELINE = Arm("""
-
-
-@pytest.mark.usefixtures("own_code", "running")
-def test_workers_have_the_copy_of_a_studys_own_files_alone(tmp_path: Path, fmim_here: Program) -> None:
-    """Workers run the copy in the study's folder, and find the same as this process does from the files themselves."""
-    told = tmp_path / "told.txt"
-    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
-    home.mkdir()
-    elsewhere.mkdir()
-    (home / "my_scale.py").write_text("TAU = 0.05\n", encoding="utf-8")
-    my_study(
-        home,
-        ("from typing import Literal\n", IMPORTS),
-        ("\n\nBASELINE = Arm(", TELL.format(told=str(told))),
-        ("values=(0.1, 0.25, 0.5, 0.75)", "values=(0.25,)"),
-        ("values=(0.05, 0.1)", "values=(my_scale.TAU,)"),
-        ('baseline="triplet_grid"', 'baseline="triplet_grid", search=False'),
-    )
-    command = ("run", "../home/my_study.py", "--preset", "smoke", "--set", "epochs=1", "--replicates", "1")
-    command = (*command, *ALL_CORES, "--tracking-uri", NO_TRACKER)
-    found = {}
-    for backend in ("ray", "inline"):
-        done = fmim_here(*command, "--backend", backend, "--out", backend, "--gpus-per-trial", "0", cwd=elsewhere)
-        assert done.returncode == 0, done.stderr
-        records = list(read_records(elsewhere / backend))
-        found[backend] = {record.trial: (record.status, record.metrics) for record in records}
-    assert found["ray"] == found["inline"]
-    assert {status for status, _ in found["ray"].values()} == {"completed"}
-    assert len(found["ray"]) == 2 + 3  # replicates, references
-    lines = told.read_text(encoding="utf-8").splitlines()
-    assert lines.count("my_study my_scale home") == 2  # this process, once a command
-    assert lines.count("my_study my_scale code") == len(lines) - 2 > 0
 
 
 def test_an_error_of_the_driver_and_ctrl_c_end_the_run_and_are_raised(
