@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from fmim_core.records import flat, summary_path, write_bytes
@@ -17,7 +18,7 @@ from fmim_reports.reading.summary import selection_problems
 from fmim_reports.studies import contents_of
 from fmim_reports.writing.captions import protocol_sentence, source_line
 from fmim_reports.writing.columns import columns_table
-from fmim_reports.writing.sections import Section
+from fmim_reports.writing.sections import FIGURES, Section
 from fmim_reports.writing.tables import Table
 
 Tables = Mapping[Section, Sequence[Table]]
@@ -48,14 +49,15 @@ def build_report(out: Path, stage: Callable[[str], None] = lambda what: None) ->
     contents = contents_of(results)
     verdict, warnings, written = contents.verdict(results), status_lines(results), methods(results)
     tables = write_tables(results, report)
-    plots = contents.plots(results)
-    drawable = [plot for plot in plots.values() if isinstance(plot, Plot)]
-    stage(f"writing the report: {len(drawable)} figures")
-    not_drawn = [f"{name} figure not drawn: {why}" for name, why in plots.items() if not isinstance(why, Plot)]
+    plots = [contents.plots(results, section).items() for section in FIGURES]
+    drawable = [[plot for _, plot in found if isinstance(plot, Plot)] for found in plots]
+    stage(f"writing the report: {sum(map(len, drawable))} figures")
+    figures, more = (write_figures(found, source_line(results), report) for found in drawable)
+    not_drawn = [f"{name} figure not drawn: {why}" for name, why in chain(*plots) if not isinstance(why, Plot)]
     shown = {"study": results.study, "data_phrase": results.study.data.phrase, "verdict": verdict, "methods": written}
     shown |= {"badges": badges(results), "first_cautions": FIRST_CAUTIONS}
     shown |= {"tables": {section.name: found for section, found in tables.items()}, "not_drawn": not_drawn}
-    shown |= {"figures": write_figures(drawable, source_line(results), report), "warnings": warnings}
+    shown |= {"figures": figures, "more_figures": more, "warnings": warnings}
     shown |= {"provenance": provenance(results), "record_files": _record_files(results)}
     write_bytes(report / "methods.tex", written.latex.encode())
     write_bytes(report / "methods.md", written.markdown.encode())
@@ -88,7 +90,7 @@ def tables_of(results: Results) -> Tables:
     tables: dict[Section, list[Table]] = {
         section: [part(results) for part in found]
         for section, found in contents.parts(results).items()
-        if section is not Section.FIGURES
+        if section not in FIGURES
     }
     names = [table.name for found in tables.values() for table in found]
     assert len(names) == len(set(names)), f"two tables of one name: {sorted(names)}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from pathlib import Path
+from urllib.parse import quote
 
 import pypdfium2
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from fmim_reports.build import tables_of
 from fmim_reports.reading.results import read_results
@@ -23,29 +24,61 @@ def url(reported: Path) -> str:
     return (reported / "report" / "index.html").as_uri()
 
 
+OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+SCREENS, SHEETS, WORDS = 7, 14, 60  # of the window, of A4, and of a caption that a report has at most, details folded
+CAPTION = "all => all.map((one) => one.innerText.replace(/^.*\\n/, '').replace(/\\n[^]*/, '').split(/\\s+/).length)"
+OVERFLOW = "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.ariaLabel)"
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (DESK, "light")])
 def test_the_report_fits_the_window_and_has_no_barriers(browser: Browser, url: str, width: int, scheme: str) -> None:
     with visited(browser, url, width, color_scheme=scheme) as visit:
         page = visit.page
-        assert page.locator("figure svg:visible").count() == 11
+        assert page.locator("figure svg").count() == 11
+        assert width == PHONE or page.evaluate("document.documentElement.scrollHeight") <= SCREENS * 900
         assert visit.barriers() == []
-        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        score = page.locator("#test_metrics tbody td:nth-child(2)").first.bounding_box()
+        assert score is not None
+        assert score["x"] + score["width"] <= width
+        page.evaluate(OPEN)
         scrolled, shown = visit.widest()
         assert scrolled <= shown
+        assert width == PHONE or page.locator(".scroll:visible").evaluate_all(OVERFLOW) == []
+        assert max(page.locator("caption:visible").evaluate_all(CAPTION)) <= WORDS
         ids = page.locator(".table, figure").evaluate_all("all => all.map((one) => one.id)")
         anchors = page.locator(".table .anchor, figure .anchor").evaluate_all("all => all.map((one) => one.hash)")
         assert anchors == [f"#{name}" for name in ids]
         assert visit.errors == []
 
 
+def test_links_and_finding_open_what_is_folded(browser: Browser, url: str) -> None:
+    with visited(browser, url) as visit:
+        page = visit.page
+        ids = page.locator(".table, figure").evaluate_all("all => all.map((one) => one.id)")
+        assert len(ids) > 30
+        for name in ids:
+            page.goto(f"{url}#{name}")
+            expect(page.locator(f"#{name}")).to_be_in_viewport()
+        chosen = page.locator(".choice select").input_value()
+        other = page.locator(f".choice .table:not(#{chosen})").first.get_attribute("id")
+        page.locator(".choice select").select_option(other)
+        expect(page.locator(f"#{chosen}")).to_be_hidden()
+        expect(page.locator(f"#{other}")).to_be_visible()
+        assert visit.errors == []
+    for name, text in (("power", "how often a true difference"), ("by_side", "by side of the query")):
+        with visited(browser, f"{url}#:~:text={quote(text)}") as visit:  # opens what it finds, as the search does
+            expect(visit.page.locator(f"#{name}")).to_be_in_viewport()
+
+
 def test_everything_that_can_be_pressed_does_what_it_says(browser: Browser, url: str, reported: Path) -> None:
     permissions = ["clipboard-read", "clipboard-write"]
     with visited(browser, url, permissions=permissions) as visit:
         page = visit.page
-        costs = page.locator("#search_cost")
-        heading = costs.locator("thead tr").last.locator("th").nth(7)
-        first = "costs => [...costs.tBodies[0].rows].map((row) => Number(row.cells[7].dataset.value))"
-        before = costs.locator("table").evaluate(first)
+        page.goto(f"{url}#search_cost")
+        costs = page.locator("#search_cost table").first
+        heading = costs.locator("thead tr").last.locator("th").nth(4)
+        first = "costs => [...costs.tBodies[0].rows].map((row) => Number(row.cells[4].dataset.value))"
+        before = costs.evaluate(first)
         heading.get_by_role("button").focus()
         for direction, expected in (
             ("ascending", sorted(before)),
@@ -54,7 +87,8 @@ def test_everything_that_can_be_pressed_does_what_it_says(browser: Browser, url:
         ):
             page.keyboard.press("Enter")
             assert heading.get_attribute("aria-sort") == direction
-            assert costs.locator("table").evaluate(first) == expected
+            assert costs.evaluate(first) == expected
+        page.goto(f"{url}#grid_vs_automargin")
         sums = page.locator("#grid_vs_automargin")
         sums.get_by_role("button", name="Validation mAP").click()
         last = "table => [...table.tBodies].map((body) => body.rows[body.rows.length - 1].className)"
@@ -62,14 +96,16 @@ def test_everything_that_can_be_pressed_does_what_it_says(browser: Browser, url:
         tables = {table.name: table for found in tables_of(read_results(reported)).values() for table in found}
         for name in ("search_cost", "power"):
             page.goto(f"{url}#{name}")
-            expect(page.locator(f"#{name} table")).to_be_visible()  # also where it was folded
             button = page.locator(f"#{name} button.copy")
             button.click()
             expect(button).to_have_text("Copied")  # the browser copies while the page goes on
             expect(page.get_by_role("status")).to_have_text("Copied")
             assert page.evaluate("navigator.clipboard.readText()") == latex(tables[name])
+        page.goto("about:blank")
+        page.goto(url)
         for summary in page.locator("summary").all():
-            summary.click()
+            if summary.is_visible():  # by now, unless it is in a table that is not chosen
+                summary.click()
         links = page.locator("a").evaluate_all("all => all.map((one) => one.href)")
         files = [Path(link.removeprefix("file://")) for link in links if not link.startswith(f"{url}#")]
         assert len(files) > 100
@@ -97,10 +133,12 @@ def test_without_scripts_everything_is_there(browser: Browser, url: str, tmp_pat
     alone = tmp_path / "index.html"
     alone.write_bytes((reported / "report" / "index.html").read_bytes())
     with visited(browser, alone.as_uri(), java_script_enabled=False) as visit:
-        assert visit.page.locator("figure svg:visible").count() == 11
         assert visit.page.locator("button:visible").count() == 0
         visit.page.goto(f"{alone.as_uri()}#power")
-        expect(visit.page.locator("#power table")).to_be_visible()
+        expect(visit.page.locator("#power table").first).to_be_visible()
+        visit.page.evaluate(OPEN)
+        assert visit.page.locator("figure svg:visible").count() == 11
+        assert visit.page.locator(".table:visible").count() == visit.page.locator(".table").count()
         assert visit.errors == []
 
 
@@ -109,14 +147,10 @@ def words(text: str) -> str:
     return re.sub(r"[\s\u00ad\ufffe-]+", "", unicodedata.normalize("NFKC", text))
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_paper_has_every_cell_and_cuts_nothing(browser: Browser, url: str, scripts: bool) -> None:
-    with visited(browser, url, java_script_enabled=scripts) as visit:
-        printed = pypdfium2.PdfDocument(visit.page.pdf(prefer_css_page_size=True))
-        visit.page.locator("nav, .unseen").evaluate_all("all => all.forEach((one) => one.remove())")  # not for paper
-        shown = visit.page.locator("th, td, summary, dt, dd, .verdict li").all_text_contents()
-    found, outside = [], 0
-    for sheet in map(printed.get_page, range(len(printed))):
+def printed(page: Page) -> tuple[int, str]:
+    """How many sheets of A4 a page takes, and their words; nothing is cut."""
+    document, found, outside = pypdfium2.PdfDocument(page.pdf(prefer_css_page_size=True)), [], 0
+    for sheet in map(document.get_page, range(len(document))):
         width, height = sheet.get_size()
         assert sorted((round(width), round(height))) == [595, 842]  # A4 in points
         text = sheet.get_textpage()
@@ -124,5 +158,21 @@ def test_paper_has_every_cell_and_cuts_nothing(browser: Browser, url: str, scrip
         boxes = (text.get_charbox(number) for number in range(text.count_chars()))
         outside += sum(left < 0 or bottom < 0 or right > width or top > height for left, bottom, right, top in boxes)
     assert outside == 0
-    paper = words("".join(found))
-    assert [text for text in dict.fromkeys(map(words, shown)) if text not in paper] == []
+    return len(document), words("".join(found))
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_paper_has_what_is_open_and_cuts_nothing(browser: Browser, url: str, scripts: bool) -> None:
+    with visited(browser, url, java_script_enabled=scripts) as visit:
+        sheets, folded = printed(visit.page)
+        assert sheets <= SHEETS
+        visit.page.evaluate(OPEN)
+        _, paper = printed(visit.page)
+        visit.page.locator("nav, .unseen, .arms").evaluate_all(
+            "all => all.forEach((one) => one.remove())"
+        )  # not for paper
+        kinds = ("th", "td", "summary", "dt", "dd", ".verdict li")
+        shown = visit.page.locator(", ".join(f"{one}:visible" for one in kinds)).all_text_contents()
+    texts = [*dict.fromkeys(map(words, shown))]
+    assert [text for text in texts if text not in paper] == []
+    assert [text for text in texts if text not in folded]

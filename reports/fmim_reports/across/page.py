@@ -92,7 +92,7 @@ def arms_table(studies: Sequence[ComparedStudy]) -> Table:
         *under("Search", "count", n_s="N_s", epochs="Epochs"),
         Column("device_seconds", "Device time, s", "seconds", "Search"),
         Column("metric", "Metric"),
-        *under(f"{scored}, %, mean ± SE (n)", "estimate", validation="Validation", test="Test"),
+        *under(f"{scored}, %, mean ± SE", "estimate", validation="Validation", test="Test"),
     ]
     rows = [
         {**vars(one.arm.cost), "arm": one.arm.label, "study": one.study.key, "rule": one is group.members[0]}

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from fmim_core.records import replacing, without_controls, write_bytes
 from fmim_reports.drawing.plotting import Plot
 from fmim_reports.drawing.rendering import DrawnFigure, render
+from fmim_reports.writing.captions import without_data
 from fmim_reports.writing.formats import to_html, to_md
 from fmim_reports.writing.markup import latex, markdown
 from fmim_reports.writing.tables import Cell, Column, Table, csv_lines
@@ -91,7 +92,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(sym=lambda text: Markup(to_html(text)), md=to_md)
+    environment.filters.update(sym=lambda text: Markup(to_html(text)), md=to_md, without_data=without_data)
     environment.globals.update(cell_class=cell_class, latex=latex, markdown=markdown, print_of=print_of)
     return environment
 

@@ -65,20 +65,30 @@ for (const button of document.querySelectorAll("button.copy")) {
   });
 }
 
-/** Opens what a link leads to, if it lies in a folded part. */
+// Of the tables of a choice it shows one, whichever is chosen, linked or found.
+for (const fold of document.querySelectorAll(".choice")) {
+  const tables = [...fold.querySelectorAll(".table")];
+  const select = document.createElement("select");
+  select.setAttribute("aria-label", "Table");
+  select.append(...tables.map((table) => new Option(table.getAttribute("aria-label"), table.id)));
+  fold.querySelector("summary").after(select);
+  const choose = (name) => {
+    select.value = name;
+    tables.forEach((table) => { table.hidden = table.id === name ? false : "until-found"; });
+  };
+  select.addEventListener("change", () => choose(select.value));
+  tables.forEach((table) => table.addEventListener("beforematch", () => { fold.open = true; choose(table.id); }));
+  choose(select.value);
+}
+
+/** Opens what a link leads to, and all that it is folded in. */
 function reveal() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const folded = target?.closest("details:not([open])");
-  if (!folded) return;
-  folded.open = true;
-  target.scrollIntoView();
+  for (let one = target; one; one = one.parentElement) {
+    if (one.hidden) one.dispatchEvent(new Event("beforematch"));
+    if (one.tagName === "DETAILS") one.open = true;
+  }
+  target?.scrollIntoView();
 }
 addEventListener("hashchange", reveal);
-reveal();
-
-let opened = [];
-addEventListener("beforeprint", () => {
-  opened = [...document.querySelectorAll("details:not([open])")];
-  opened.forEach((one) => { one.open = true; });
-});
-addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));
+if (location.hash) reveal();

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from typing import Any
 
-from fmim_core.metric_names import METRICS
+from fmim_core.metric_names import METRICS, Metric
+from fmim_core.records import ArmEntry
 from fmim_reports.parts.comparisons.tables import compared_costs
 from fmim_reports.parts.comparisons.words import ratio_text
+from fmim_reports.reading import published
 from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import (
@@ -19,8 +22,8 @@ from fmim_reports.reading.summary import (
     pooled_over_queries,
 )
 from fmim_reports.stats import PairedDifference, paired_difference
-from fmim_reports.writing.captions import caption, chosen_word, collapsed_note, references_note
-from fmim_reports.writing.columns import ARM, configuration_column, reference_rows, under
+from fmim_reports.writing.captions import caption, chosen_word, collapsed_note, references_note, test_models
+from fmim_reports.writing.columns import ARM, configuration_column, folded, reference_rows, under
 from fmim_reports.writing.formats import listed, points
 from fmim_reports.writing.sections import Section, a_search_stage, in_every_study
 from fmim_reports.writing.tables import Column, Table
@@ -48,21 +51,57 @@ def answer_table(results: Results) -> Table:
 
 @in_every_study(Section.TABLES)
 def arms_table(results: Results) -> Table:
-    """Return every metric of every arm on the test set."""
+    """Return every arm: what its search trained and selected, and its metrics on validation and on the test set."""
+    return _arms(results, lambda arm, metric: None)
+
+
+def arms_beside_published(results: Results) -> Table:
+    """Return the same with the published values of the paper's Tables 1b and 1c."""
+    return _arms(results, published.ablation_value)
+
+
+def _arms(results: Results, paper: Callable[[ArmEntry, str], float | None]) -> Table:
     rows: list[dict[str, Any]] = [
-        {"arm": arm, "configuration": arm.configuration} | {name: on_test(results, arm.name, name) for name in METRICS}
+        {"arm": arm, "n_s": arm.cost.n_s, "configuration": arm.configuration}
+        | {name: on_test(results, arm.name, name) for name in METRICS}
+        | {f"validation_{name}": on_validation(results, arm.name, arm.configuration, name) for name in METRICS}
+        | {f"published_{name}_percent": paper(results.arm(arm.name), name) for name in METRICS}
         for arm in arm_summaries(results)
     ]
+    printed = {name for name in METRICS for row in rows if row[f"published_{name}_percent"] is not None}
     rows += reference_rows(results, lambda one: {name: on_reference(results, one, name) for name in METRICS})
-    group = "Test set, %, mean ± SE over seeds (n)"
+    first, chosen = results.metric, chosen_word(results)
     columns = [
         ARM,
-        configuration_column(results, chosen_word(results).capitalize()),
-        *(Column(m.name, m.label, "estimate", group, "test_n", metric=m) for m in METRICS.values()),
+        *_metric_columns(results, first, printed)[:2],
+        *under("", "count", **({"n_s": "N_s"} if results.searched else {})),
+        configuration_column(results, chosen.capitalize()),
+        *_metric_columns(results, first, printed)[2:],
+        *(
+            column
+            for metric in METRICS.values()
+            if metric != first
+            for column in folded(*_metric_columns(results, metric, printed))
+        ),
     ]
-    text = f"Every metric on the test set, of each arm's {chosen_word(results)} configuration trained with fresh seeds."
+    text = (
+        f"Each arm's {chosen} configuration, trained with fresh seeds for the test set ({test_models(results)})."
+        + " N_s: the configurations that its search trained." * results.searched
+    )
+    how = f"Values {published.LABEL} are in %, on the paper's images. {published.CMC_NOTE}" if printed else ""
     notes = [references_note(results), collapsed_note(results)]
-    return Table("test_metrics", "All metrics on the test set", caption(results, text), columns, rows, notes)
+    return Table("test_metrics", "All metrics", caption(results, text), columns, rows, notes, how=how)
+
+
+def _metric_columns(results: Results, metric: Metric, printed: Collection[str]) -> list[Column]:
+    """Return a metric on the test set; on validation if it selects or is `printed`; and as published."""
+    name, group, beside = metric.name, f"{metric.label}, %", metric.name in printed
+    validated = results.searched and (beside or metric == results.metric)
+    return [
+        Column(name, "Test", "estimate", group, "test_n", metric=metric),
+        *[Column(f"validation_{name}", "Validation", "estimate", group, "validation_n", metric=metric)] * validated,
+        *[Column(f"published_{name}_percent", "Published", "published", group, metric=metric)] * beside,
+    ]
 
 
 def leads(results: Results) -> list[tuple[ArmSummary, PairedDifference]]:
@@ -103,7 +142,7 @@ def configurations_table(results: Results) -> Table:
     columns = [
         ARM,
         configuration_column(results),
-        Column(f"validation_{metric.name}", "Mean of folds ± SE (n)", "estimate", group, "validation_n", metric=metric),
+        Column(f"validation_{metric.name}", "Mean of folds ± SE", "estimate", group, "validation_n", metric=metric),
         Column("pooled", "Pooled over queries", "percent", group, metric=metric),
         Column("selected", "Selected or stopped"),
     ]

@@ -143,15 +143,20 @@ def budget_table(results: Results) -> Table:
     ]
     text = (
         f"Best validation {results.metric.label} for a budget. Expected: of so many configurations drawn at random, "
-        "without replacement, from those the arm trained (Tang et al. 2020), with the sd between draws; of all of them "
-        "it is that of the selected one. So far: in the order in which an adaptive search proposed them; one search, "
-        "so no sd. The area is the mean height over the range that the arms of a group share, of which a search that "
-        "ended early keeps its best."
+        "without replacement, from those the arm trained (Tang et al. 2020). So far: in the order in which an adaptive "
+        "search proposed them."
     )
-    return Table("search_budget", "What a search buys for its budget", caption(results, text), columns, rows, notes)
+    how = (
+        "The expected best has the sd between draws; with all configurations it is the best one. An adaptive search "
+        "ran once, so it has no sd. The area is the mean height over the range that the arms of a group share; a "
+        "search that ended early keeps its best."
+    )
+    return Table(
+        "search_budget", "What a search buys for its budget", caption(results, text), columns, rows, notes, how=how
+    )
 
 
-@in_every_study(Section.FIGURES, a_choice)
+@in_every_study(Section.MORE_FIGURES, a_choice)
 def budget_plot(results: Results) -> Plot:
     """Draw the best validation score over configurations and over device-seconds, one column per group of arms."""
     found, label, looks = curves(results), results.metric.label, arm_looks(results)

@@ -14,12 +14,13 @@ from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_
 from fmim_reports.drawing.lines import aside, draw_line, mean_points, shared_legend
 from fmim_reports.drawing.looks import arm_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
+from fmim_reports.parts.comparisons.tables import compared_costs, ratios_of
 from fmim_reports.parts.trials import OTHER_SPLITS
 from fmim_reports.reading.cost import TotalCost, cost_of, costs
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.writing.captions import alt_text, caption, reuse_sentence, seeds_phrase
-from fmim_reports.writing.columns import ARM, RowName, under
+from fmim_reports.writing.columns import ARM, RowName, folded, under
 from fmim_reports.writing.formats import in_percent
 from fmim_reports.writing.sections import Section, a_choice, a_search_stage, in_every_study
 from fmim_reports.writing.tables import Column, Table
@@ -27,31 +28,44 @@ from fmim_reports.writing.tables import Column, Table
 _ALL_ARMS = RowName("", "All arms")
 
 
-@in_every_study(Section.TABLES, a_search_stage)
+@in_every_study(Section.COSTS, a_search_stage)
 def search_cost_table(results: Results) -> Table:
     """Return one row per arm in plan order; its columns are a contract (`tables/search_cost.csv`)."""
-    metric = results.metric
+    metric, against = results.metric, dict(reversed(compared_costs(results)))
     rows = [
         {"arm": arm, f"validation_{metric.name}": arm.validation, f"test_{metric.name}": arm.test}
         | {"loss": arm.loss, "group": arm.group, "search": arm.search, **vars(arm.cost)}
+        | (ratios_of(results, arm.name, against[arm.name]) if arm.name in against else {})
         for arm in arm_summaries(results)
     ]
-    group = f"{metric.label} in %, mean ± SE (n)"
+    group = f"{metric.label} in %, mean ± SE"
+    beside = [
+        Column("against", "Compared with", "listing"),
+        *under("Compared with ÷ arm", "ratio", n_s_ratio="N_s", epochs_ratio="Epochs", ratio="Device s (95 % CI)"),
+    ]
     columns = [
         ARM,
-        *under("", "text", loss="Loss", group="Group", search="Search"),
+        *folded(*under("", "text", loss="Loss", group="Group", search="Search")),
         *under("Search stage", "count", n_s="N_s", trials="Trials", epochs="Epochs"),
         Column("device_seconds", "Device s", "seconds", "Search stage"),
-        Column(f"validation_{metric.name}", "Validation (folds)", "estimate", group, "validation_n", metric=metric),
-        Column(f"test_{metric.name}", "Test (seeds)", "estimate", group, "test_n", metric=metric),
+        *(beside if against else []),
+        *folded(
+            Column(f"validation_{metric.name}", "Validation (folds)", "estimate", group, "validation_n", metric=metric),
+            Column(f"test_{metric.name}", "Test (seeds)", "estimate", group, "test_n", metric=metric),
+        ),
     ]
     text = (
-        "What each arm's search cost and what it bought. N_s is the number of distinct configurations trained, if "
-        "only in part; trials, epochs and device-seconds are those of the search stage, failed and stopped trials "
-        "included, attempts that crashed and were run again not; device-seconds are (start-up + data + training + "
-        "evaluation) × device share. Validation is the selected configuration."
+        "What each arm's search cost, with its failed and stopped trials. N_s: distinct configurations trained, if "
+        "only in part. Compared with ÷ arm: how many times as much the search of the arm compared with cost."
     )
-    return Table("search_cost", "Search cost", caption(results, text), columns, rows)
+    how = (
+        "Attempts that crashed and were run again are not included. Device-seconds are (start-up + data + training + "
+        "evaluation) × device share, and depend on what else the machine was doing; the interval of their ratio is "
+        "Fieller's, paired by fold. N_s and epochs are exact. Each arm is compared with the one that its group is "
+        "first compared with; tables/cost_ratios.csv has every declared comparison. Validation is the selected "
+        "configuration."
+    )
+    return Table("search_cost", "Search cost", caption(results, text), columns, rows, how=how)
 
 
 @in_every_study(Section.FIGURES, a_choice)
@@ -108,7 +122,7 @@ def cost_plot(results: Results) -> Plot:
     return Plot(name, f"Test {metric.label} by search cost", caption(results, text), listed, 3.0, draw)
 
 
-@in_every_study(Section.COST_DETAILS)
+@in_every_study(Section.COSTS)
 def accounting_table(results: Results) -> Table:
     """Return what each arm and stage cost in trials, epochs, images, seconds and energy, and what crashes wasted."""
     rows = [
@@ -127,9 +141,9 @@ def accounting_table(results: Results) -> Table:
         *([Column("energy_kj", "kJ", "number", unit="kJ")] if measured else []),
     ]
     text = (
-        "What every trial cost, failed ones included. Repeated: attempts that failed and were run again. Their "
-        "device-seconds are listed as wasted and count nowhere else, since a crash says nothing about a method. "
-        "Wall: while at least one trial of the row was running. Arms run side by side, so their sum exceeds the total."
+        "What every trial cost, failed ones included. Repeated: attempts that failed and were run again; their "
+        "device-seconds are wasted and count nowhere else. Wall: while at least one trial of the row was running; arms "
+        "run side by side."
     )
     text += " Energy: the device's counter × the share of the device." if measured else " Energy was not measured."
     resumed = cost_of(results.every_trial).resumed
@@ -138,7 +152,7 @@ def accounting_table(results: Results) -> Table:
     return Table("cost_accounting", "Cost by arm and stage", caption(results, text), columns, rows, notes)
 
 
-@in_every_study(Section.COST_DETAILS)
+@in_every_study(Section.COSTS)
 def time_table(results: Results) -> Table:
     """Return where the seconds of each arm and stage went."""
     rows = [

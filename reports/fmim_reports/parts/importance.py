@@ -118,14 +118,19 @@ def importance_table(results: Results) -> Table:
         Column("r_squared", "R², left-out configurations", "number"),
     ]
     text = (
-        f"Importance for the validation {results.metric.label} by fANOVA (Hutter et al. 2014): the share of the "
-        "variance over the search space that a hyperparameter explains alone, in a random forest fitted to the "
-        "configurations that completed every fold; the last row is what only several explain together. Right of it, "
-        "how far the shares move where one fold is left out. R² is the forest's on configurations left out of its "
-        "trees: at or below 0 the shares say nothing. Few configurations say little, and so do those of a search that "
-        f"stays near its best or stops the others early; fewer than {LEAST}, or equal scores, give no importance."
+        f"Importance for the validation {results.metric.label} by fANOVA (Hutter et al. 2014): the share of its "
+        "variance over the search space that a hyperparameter explains alone; the last row is what only several "
+        "explain together. Few configurations say little."
     )
-    return Table("hyperparameter_importance", "Importance of hyperparameters", caption(results, text), columns, rows)
+    how = (
+        "The shares are those of a random forest fitted to the configurations that completed every fold. One fold left "
+        "out: how far the shares move without it. R² is the forest's on configurations left out of its trees: at or "
+        "below 0 the shares say nothing. The shares of a search that stays near its best or stops the others early say "
+        f"little, too; fewer than {LEAST} configurations, or equal scores, give no importance."
+    )
+    return Table(
+        "hyperparameter_importance", "Importance of hyperparameters", caption(results, text), columns, rows, how=how
+    )
 
 
 @in_every_study(Section.MORE, several_hyperparameters)
@@ -145,7 +150,7 @@ def marginals_table(results: Results) -> Table:
     return Table("hyperparameter_marginals", "Marginals of hyperparameters", caption(results, text), columns, rows)
 
 
-@in_every_study(Section.FIGURES, several_hyperparameters)
+@in_every_study(Section.MORE_FIGURES, several_hyperparameters)
 def marginals_plot(results: Results) -> Plot:
     """Draw the marginal of each hyperparameter over the scores of all configurations, a row of panels per arm."""
     found, label, looks = searches(results), results.metric.label, arm_looks(results)

@@ -13,11 +13,11 @@ from fmim_reports.drawing.looks import Look, arm_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.pipelines import FEWEST_SPLITS, Pipelines, choosing, pipelines, whole_pipelines
-from fmim_reports.parts.comparisons.tables import P_COLUMNS
+from fmim_reports.parts.comparisons.tables import COMPARISON, P_COLUMNS, PAIR
 from fmim_reports.reading.results import Results
 from fmim_reports.stats import mean_se, superiority
 from fmim_reports.writing.captions import alt_text, caption
-from fmim_reports.writing.columns import ARM, configuration_column, under
+from fmim_reports.writing.columns import ARM, configuration_column, folded, under
 from fmim_reports.writing.formats import decimal
 from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study, several_search_splits
 from fmim_reports.writing.tables import Column, Table
@@ -32,29 +32,37 @@ def pipelines_table(results: Results) -> Table:
         for one, ours, theirs in ((selected, a.own, b.own), (whole, a.values, b.values)):
             wins = superiority(*((ours, theirs) if results.metric.higher_is_better else (theirs, ours)))
             rows.append(
-                {"a": one.a, "b": one.b, "rule": one is selected, "about": one.claim.name, "n": one.paired.n}
+                {"a": one.a, "b": one.b, "comparison": selected.heading, "rule": one is selected}
+                | {"about": one.claim.name, "n": one.paired.n, "interval": one.interval}
                 | one.cells
                 | {"probability": wins.value, "p_low": wins.low, "p_high": wins.high}
             )
             notes += [f"{one.heading}, {one.claim.name}: {one.note}."] if one.note else []
     difference, better = f"a − b, {results.metric.label}, percentage points", "a beats b, % of pairs"
     columns = [
-        *under("", "arm", a="Arm a", b="Arm b"),
+        COMPARISON,
         Column("about", "Of"),
-        Column("n", "Pairs", "count"),
-        *under(difference, "points", difference="Difference", low="95 % CI, low", high="high"),
-        Column("over", "over", "text", difference),
+        Column("difference", "Difference", "points", difference),
+        Column("interval", "95 % CI", "interval", difference),
         *P_COLUMNS,
-        *under(better, "percent", probability="P(a > b)", p_low="95 % CI, low", p_high="high"),
+        *folded(
+            Column("n", "Pairs", "count"),
+            Column("over", "95 % CI over"),
+            *under(better, "percent", probability="P(a > b)", p_low="95 % CI, low", p_high="high"),
+        ),
     ]
     text = (
         "The declared differences twice. Selected configurations: what the study selected, with fresh seeds. Whole "
-        "pipelines: the search anew on each split of the development subjects, and its winner with a seed of its own; "
-        f"paired by split, since arms share splits and seeds. From {FEWEST_SPLITS} splits on the verdict is about "
-        "these. Intervals are t intervals, not corrected; Holm corrects each kind by itself. The interval of P(a > b), "
-        "in which ties count half, is Clopper and Pearson's. No interval covers other development subjects."
+        "pipelines: the search anew on each split of the development subjects, and its winner with a seed of its own, "
+        f"paired by split. From {FEWEST_SPLITS} splits on the verdict is about these."
     )
-    return Table("whole_pipelines", "Differences over whole pipelines", caption(results, text), columns, rows, notes)
+    how = (
+        "Arms share splits and seeds. Intervals are t intervals, not corrected; Holm corrects each kind separately. "
+        "The interval of P(a > b), in which ties count half, is Clopper and Pearson's. No interval covers other "
+        "development subjects."
+    )
+    title = "Differences over whole pipelines"
+    return Table("whole_pipelines", title, caption(results, text), columns, rows, notes, also=PAIR, how=how)
 
 
 @in_every_study(Section.MORE, several_search_splits)

@@ -53,11 +53,14 @@ def prediction_table(results: Results) -> Table:
     ]
     text = (
         "Predicted from a few steps of each training, timed before the run; measured over all executions of this "
-        "study. Error: measured over predicted, minus 1. A prediction is of a machine as busy as it was then; how many "
-        "trials a search stops, and how many replicates are equal, is a guess. Reused trials took the record of an "
-        "equal one, and count in no other row."
+        "study. Error: measured over predicted, minus 1. Reused trials took the record of an equal one and count in no "
+        "other row."
     )
-    return Table("prediction", "Predicted and measured", caption(results, text), columns, rows, notes, empty=why)
+    how = (
+        "A prediction holds for a machine as busy as it was then. How many trials a search stops, and how many "
+        "replicates are equal, is a guess."
+    )
+    return Table("prediction", "Predicted and measured", caption(results, text), columns, rows, notes, why, how=how)
 
 
 def _calibration(results: Results) -> tuple[CalibrationFile | None, str]:
@@ -107,7 +110,7 @@ def _sentence(made: CalibrationFile, measured: float | None) -> str:
     return f"{text}, measured {duration(measured)} ({error if error.startswith('−') else f'+{error}'} %)."
 
 
-@in_every_study(Section.COST_DETAILS)
+@in_every_study(Section.COSTS)
 def status_table(results: Results) -> Table:
     """Return how many trials of each arm and stage, and of each reference, ended how."""
     columns = [

@@ -40,12 +40,12 @@ def by_year_table(results: Results) -> Table:
     rows += reference_rows(
         results, lambda one: {interval.name(time): on_reference(results, one, metric.name, time) for time in times}
     )
-    group = f"{interval.after_baseline.capitalize()} (queries), mean ± SE (n)"
+    group = f"{interval.after_baseline.capitalize()} (queries), mean ± SE"
     heads = {time: f"{'all' if time is None else time} ({_queries(results, time, '–')})" for time in times}
     columns = [ARM]
     columns += [Column(interval.name(time), head, "estimate", group, metric=metric) for time, head in heads.items()]
     text = (
-        f"Test {metric.label} in %, mean ± SE over seeds (n), by the {interval.plural} between a query and its "
+        f"Test {metric.label} in %, mean ± SE over seeds, by the {interval.plural} between a query and its "
         "subject's baseline image."
     )
     title, notes = f"{metric.label} by {interval.after_baseline}", [references_note(results)]

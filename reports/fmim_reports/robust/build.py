@@ -19,11 +19,11 @@ from fmim_reports.drawing.plotting import INK, Plot
 from fmim_reports.page.files import Part, write_figures, write_several
 from fmim_reports.parts.comparisons.comparison import Comparison, comparisons
 from fmim_reports.parts.comparisons.difference import Difference, corrected
-from fmim_reports.parts.comparisons.tables import P_COLUMNS
+from fmim_reports.parts.comparisons.tables import COMPARISON, P_COLUMNS, PAIR
 from fmim_reports.parts.comparisons.words import margin_text, plain_sentences
 from fmim_reports.stats import mean_over_settings
 from fmim_reports.writing.captions import alt_text, source_line
-from fmim_reports.writing.columns import under
+from fmim_reports.writing.columns import folded
 from fmim_reports.writing.formats import in_percent, points
 from fmim_reports.writing.tables import Column, Table
 
@@ -123,21 +123,25 @@ def over_settings(studies: Sequence[ComparedStudy], as_it_is: str) -> tuple[Over
 
 def differences_table(found: Sequence[OverAll], answers: bool) -> Table:
     """Show each difference at every setting, and its mean; and what that shows, if the preset answers anything."""
+    group = "a − b, test, points"
     rows = [
-        {"a": one.first.a, "b": one.first.b, "setting": setting, "shown": at.shown}
+        {"a": one.first.a, "b": one.first.b, "comparison": one.first.heading, "setting": setting, "shown": at.shown}
+        | {"interval": at.interval}
         | {"rule": at is one.first, "total": at is one, **at.cells}
         for one in found
         for setting, at in [*one.at.items(), ("mean over all combinations", one)]
     ]
     columns = [
-        *under("", "arm", a="Arm a", b="Arm b"),
+        COMPARISON,
         Column("setting", "Setting"),
-        *under("a − b, test, percentage points", "points", difference="Difference", low="95 % CI, low", high="high"),
-        Column("se", "SE", "percent", "a − b, test, percentage points"),
+        Column("difference", "Difference", "points", group),
+        Column("interval", "95 % CI", "interval", group),
+        *[Column("shown", "Shown: a is")] * answers,
         *P_COLUMNS,
-        *[Column("shown", "Shown")] * answers,
+        *folded(Column("se", "SE", "percent")),
     ]
-    return Table("differences", "Differences by setting", "Test metric of the selected configurations.", columns, rows)
+    text = "Test metric of the selected configurations."
+    return Table("differences", "Differences by setting", text, columns, rows, also=PAIR)
 
 
 def forest_plot(one: OverAll) -> Plot:

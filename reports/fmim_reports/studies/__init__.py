@@ -13,7 +13,7 @@ from fmim_reports.drawing.plotting import NothingToDraw, Plot, plot_or_reason
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.verdict import Verdict, verdict_of_comparisons
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.sections import Part, Section
+from fmim_reports.writing.sections import FIGURES, Part, Section
 from fmim_reports.writing.tables import Table
 
 MakeTable = Callable[[Results], Table]
@@ -26,7 +26,8 @@ class Contents:
 
     Args:
         verdict: the answer in words.
-        tables, figures, more: its own, before those of every study (`more` is folded on the page).
+        tables, figures, more, more_figures, files: its own, before those of every study; the page folds `more` and
+            `more_figures`, and leaves `files` out.
         every_value: the tidy table named after the study, `tables/STUDY.csv`; see `tidy`.
         leaves_out: parts of every study for which it has something better.
     """
@@ -35,6 +36,8 @@ class Contents:
     tables: tuple[MakeTable, ...] = ()
     figures: tuple[MakePlot, ...] = ()
     more: tuple[MakeTable, ...] = ()
+    more_figures: tuple[MakePlot, ...] = ()
+    files: tuple[MakeTable, ...] = ()
     every_value: MakeTable = every_value_table
     leaves_out: tuple[Part[Any], ...] = ()
 
@@ -42,7 +45,8 @@ class Contents:
         """Return the parts of each section: its own, and those of every study whose needs the results meet."""
         shared = [part for part in parts_of_every_study() if part not in self.leaves_out and part.possible(results)]
         own: dict[Section, tuple[Callable[[Results], Any], ...]]
-        own = {Section.TABLES: self.tables, Section.FIGURES: self.figures, Section.MORE: self.more}
+        own = {Section.TABLES: self.tables, Section.FIGURES: self.figures}
+        own |= {Section.MORE: self.more, Section.MORE_FIGURES: self.more_figures, Section.FILES: self.files}
         return {
             section: [
                 *(Part(make, section) for make in own.get(section, ())),
@@ -51,9 +55,10 @@ class Contents:
             for section in Section
         }
 
-    def plots(self, results: Results) -> dict[str, Plot | NothingToDraw]:
-        """Return the figures by the names of their functions, or why they cannot be drawn yet."""
-        made = self.parts(results)[Section.FIGURES]
+    def plots(self, results: Results, *sections: Section) -> dict[str, Plot | NothingToDraw]:
+        """Return the figures, or those of one section, by the names of their functions, or why they cannot be drawn."""
+        found = self.parts(results)
+        made = [part for section in sections or FIGURES for part in found[section]]
         return {part.name.removesuffix("_plot"): plot_or_reason(part, results) for part in made}
 
     def tidy(self, results: Results, others: Collection[str]) -> Table:

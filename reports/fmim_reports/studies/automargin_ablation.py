@@ -39,7 +39,7 @@ def ablation_table(results: Results) -> Table:
             "chance_mAP": chance.mean if chance.n else None,
         }
         rows.append(row | ({"n": one.paired.n} | one.cells if (one := found.get(arm.name)) else {}))
-    group = "Test, %, mean ± SE over seeds (n)"
+    group = "Test, %, mean ± SE over seeds"
     interval = f"{results.metric.label} − baseline, percentage points, paired by seed"
     columns = [
         Column("change", "What is changed"),

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from fmim_core.metric_names import METRICS as DECLARED_METRICS
 from fmim_reports.drawing.axes import Extent, scale_of
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
+from fmim_reports.parts.arms import arms_beside_published, arms_table
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.training.dynamics import varying_margins_plot
 from fmim_reports.reading import published
@@ -59,12 +60,12 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
         results, lambda one: {f"test_{metric}": on_reference(results, one, metric) for metric in METRICS}, "search"
     )
     columns = [Column("search", "Search"), Column("n_s", "N_s", "count"), configuration_column(results, "Selected")]
-    columns += _estimates("validation", "Validation, %, mean ± SE over folds (n)")
+    columns += _estimates("validation", "Validation, %, mean ± SE over folds")
     columns += [
         Column(f"published_{metric}_percent", head, "published", published.LABEL, metric=DECLARED_METRICS[metric])
         for metric, head in METRICS.items()
     ]
-    columns += _estimates("test", "Test, %, mean ± SE over seeds (n)")
+    columns += _estimates("test", "Test, %, mean ± SE over seeds")
     loss = next((arm.loss for arm in arms), loss_kind)
     text = (
         f"{loss} loss, as in {paper} of the paper. Ours: the configuration selected on validation, then trained "
@@ -109,7 +110,7 @@ def grid_table(results: Results) -> Table:
     columns = [
         Column("search", "Search"),
         configuration_column(results),
-        Column("validation_mAP", "Validation mAP", "estimate", "Ours, %, mean ± SE (n)", "n", metric=mean_ap),
+        Column("validation_mAP", "Validation mAP", "estimate", "Ours, %, mean ± SE", "n", metric=mean_ap),
         *(
             Column(f"published_{data.lower()}_percent", data, "published_mean", "Published mAP, %", metric=mean_ap)
             for data in DATA
@@ -213,7 +214,11 @@ def _describe(panel: Panel) -> str:
 
 
 CONTENTS = Contents(
-    tables=(triplet_table, adatriplet_table, grid_table),
-    figures=(heat_plot, varying_margins_plot),
+    tables=(arms_beside_published,),
+    more=(grid_table,),
+    files=(triplet_table, adatriplet_table),
+    leaves_out=(arms_table,),
+    figures=(heat_plot,),
+    more_figures=(varying_margins_plot,),
     every_value=partial(every_value_table, on_folds=published.ablation_value),
 )

@@ -5,4 +5,4 @@ from __future__ import annotations
 from fmim_reports.parts.training.dynamics import varying_margins_plot
 from fmim_reports.studies import Contents
 
-CONTENTS = Contents(figures=(varying_margins_plot,))
+CONTENTS = Contents(more_figures=(varying_margins_plot,))

@@ -86,7 +86,7 @@ def ours_table(results: Results) -> Table:
 
         rows += reference_rows(results, cells, column="loss")
     of = f"{interval.after_baseline.capitalize()} (queries)" if results.dated else "Queries"
-    group = f"{of}: test, %, mean ± SE over seeds (n)"
+    group = f"{of}: test, %, mean ± SE over seeds"
     shared: dict[str, Any] = {"n_key": "n", "digits": 1, "metric": results.metric}
     columns = []
     for time in times:

@@ -81,7 +81,7 @@ def selection_table(results: Results) -> Table:
         | {"published_oai": _paper(method, "OAI"), "published_cxr": _paper(method, "CXR"), "spread": method.spread}
         for method in found
     ]
-    group = "Validation, %, mean ± SE over folds (n)"
+    group = "Validation, %, mean ± SE over folds"
     columns = [
         Column("loss", "Loss"),
         Column("search", "Search"),

@@ -93,7 +93,7 @@ def lambda_table(results: Results) -> Table:
     for apart, metric in SHARES:
         key, head, declared = _key(metric, apart), METRICS[metric], DECLARED_METRICS[metric]
         queries = _label(results, apart).capitalize()
-        group = f"{queries}, %, mean ± SE (n)"
+        group = f"{queries}, %, mean ± SE"
         ours.append(Column(key, head, "estimate", group, f"n{'_6y' * apart}", metric=declared))
         theirs.append(Column(f"published_{key}", head, "published", f"{queries}, {published.LABEL}", metric=declared))
     columns = [Column("on", "On"), Column("lam", "λ", "value"), *ours, *theirs]

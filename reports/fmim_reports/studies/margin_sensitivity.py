@@ -63,7 +63,7 @@ def margin_table(results: Results) -> Table:
         | {"published_mAP_percent": round(100 * curve[epsilon]) if epsilon in curve else None}
         for epsilon, value in found.items()
     ]
-    group = "Validation, %, mean ± SE over folds (n)"
+    group = "Validation, %, mean ± SE over folds"
     columns = [
         Column("epsilon", "ε", "value"),
         Column("validation_mAP", "mAP", "estimate", group, "validation_n", metric=METRICS["mAP"]),

@@ -12,6 +12,7 @@ from fmim_reports.reading.summary import Estimate, arm_summaries, on_reference, 
 from fmim_reports.writing.formats import decimal, in_percent, listed
 
 KEPT = {"last": "last", "best": "best validation", "best_all_pairs": "best all-pairs validation"}
+_DATA = " Data: "
 FEW_QUERIES = 30
 """A time after baseline with fewer has a star in figures."""
 
@@ -23,7 +24,12 @@ def source_line(results: Results) -> str:
 
 def caption(results: Results, text: str) -> str:
     """Return a caption that ends with the data."""
-    return f"{text} Data: {results.study.data.phrase}."
+    return f"{text}{_DATA}{results.study.data.phrase}."
+
+
+def without_data(caption: str) -> str:
+    """Return a caption for a page that says once on which data everything is."""
+    return caption.partition(_DATA)[0]
 
 
 def alt_text(parts: Iterable[str], most: int = 45) -> str:

@@ -6,7 +6,7 @@ References are no arms: nothing is selected from them, and no comparison, correc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fmim_core.records import ArmEntry, ReferenceEntry
@@ -31,6 +31,11 @@ class RowName:
 def under(group: str, kind: KindName, /, **headers: str) -> list[Column]:
     """Return neighbouring columns of one kind under one heading: key → header; without a heading if it is empty."""
     return [Column(key, header, kind, group) for key, header in headers.items()]
+
+
+def folded(*columns: Column) -> list[Column]:
+    """Return columns that a page shows folded, below the others."""
+    return [replace(column, more=True) for column in columns]
 
 
 def configuration_column(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fmim_core.records import without_controls
 
 if TYPE_CHECKING:
-    from fmim_reports.stats import MeanSE, Needed
+    from fmim_reports.stats import Bounded, MeanSE, Needed
 
 SYMBOLS = {"epsilon": "ε", "beta": "β", "lam": "λ", "k_delta": "K_Δ", "k_an": "K_an", "margin_degrees": "margin"}
 UNITS = {"margin_degrees": "°"}
@@ -25,7 +25,7 @@ _TEX = {
     **{sign: "\\" + sign for sign in "&%$#_{}"},
     "ε": r"$\varepsilon$", "β": r"$\beta$", "λ": r"$\lambda$", "Δ": r"$\Delta$", "φ": r"$\varphi$",
     "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "≥": r"$\geq$", "≤": r"$\leq$", "√": r"$\surd$",
-    "–": "--", "—": "---", "…": r"\dots{}", "’": "'", "·": r"$\cdot$", "°": r"$^{\circ}$", "�": "?",
+    "–": "--", "—": "---", "…": r"\dots{}", "’": "'", "·": r"$\cdot$", "\u00a0": "~", "°": r"$^{\circ}$", "�": "?",
 }  # fmt: skip
 # Symbols with an index: N_s, K_Δ, K_an, m_neg, m_pos stay one symbol in every format.
 _INDEXED = re.compile(r"\b([NKm])_(s|Δ|an|neg|pos)\b")
@@ -64,6 +64,14 @@ def mean_se_text(stat: MeanSE, digits: int = 2, scale: float = 100.0) -> str:
         return NOTHING
     se = "n/a" if stat.se is None else decimal(stat.se * scale, digits)
     return f"{decimal(stat.mean * scale, digits)} ± {se}"
+
+
+def bounded_text(found: Bounded) -> str:
+    """Return `3.22 (2.01 to 27.97)`, a value with its interval where there is one."""
+    if found.value is None:
+        return NOTHING
+    ends = [decimal(end, 2) for end in (found.low, found.high) if end is not None]
+    return decimal(found.value, 2) + (f" ({' to '.join(ends)})" if ends else "")
 
 
 def needed_text(needed: Needed) -> str:

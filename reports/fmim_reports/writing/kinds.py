@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Literal
 
 from fmim_core.metric_names import Metric
@@ -15,6 +15,7 @@ from fmim_reports.writing.formats import (
     NOTHING,
     SYMBOLS,
     UNITS,
+    bounded_text,
     configuration_text,
     decimal,
     in_percent,
@@ -80,7 +81,7 @@ def _dtype_of(values: Iterable[Any]) -> Dtype:
 
 KindName = Literal[
     "text", "listing", "metric", "arm", "configuration",
-    "count", "percent", "points", "seconds", "p", "number", "size", "value", "needed",
+    "count", "percent", "points", "seconds", "p", "number", "size", "value", "needed", "ratio", "interval",
     "published", "published_mean", "estimate",
 ]  # fmt: skip
 FRACTION, PRINTED = "fraction", "percent, as printed"
@@ -91,10 +92,11 @@ class Column:
     """A column: `key` of the row, what it holds, and the heading it shares with its neighbours (`group`).
 
     In a CSV file an `estimate` takes three columns: KEY_mean, KEY_se and, once for neighbours that share it, `n_key`;
-    an `arm` two, its name as KEY and KEY_label; a `metric` its name; a `listing`, of several values in a cell, none;
-    a `configuration` KEY and one for each hyperparameter of the `arms`. Published values are in percent as printed; a
-    `published_mean` also takes a mean ± SE in percent. `digits` are those of a mean ± SE; `unit` is what a CSV file has
-    instead of the kind's. Of a `metric` the best value is marked.
+    an `arm` two, its name as KEY and KEY_label; an `interval` low and high; a `metric` its name; a `listing`, of
+    several values in a cell, and a `ratio` none; a `configuration` KEY and one for each hyperparameter of the `arms`.
+    Published values are in percent as printed; a `published_mean` also takes a mean ± SE in percent. `digits` are those
+    of a mean ± SE; `unit` is what a CSV file has instead of the kind's. Of a `metric` the best value is marked. `more`:
+    a page shows it folded, below the others, and LaTeX leaves it out.
     """
 
     key: str
@@ -106,6 +108,7 @@ class Column:
     unit: str = ""
     arms: Sequence[ArmEntry] = ()
     metric: Metric | None = None
+    more: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -193,6 +196,11 @@ def _estimate(column: Column) -> list[DataColumn]:
     ]
 
 
+def _interval(column: Column) -> list[DataColumn]:
+    ends = enumerate(("low", "high"))
+    return [DataColumn(name, "float64", f"{column.about}, {name}", FRACTION, itemgetter(at)) for at, name in ends]
+
+
 def _needed(column: Column) -> list[DataColumn]:
     """Return the number that is needed and the ends of its range."""
 
@@ -230,6 +238,8 @@ KINDS: dict[KindName, Kind] = {
     "size": _one(lambda value: decimal(value, 0)),
     "value": _one(lambda value: f"{value:g}"),
     "needed": Kind(lambda value, _: needed_text(value), _needed),
+    "ratio": Kind(lambda value, _: bounded_text(value), lambda column: [], numeric=False),
+    "interval": Kind(lambda ends, _: " to ".join(map(points, ends)), _interval, numeric=False),
     "published": _one(str, unit=PRINTED),
     "published_mean": Kind(_show_published, _published_mean),
     "estimate": Kind(lambda value, digits: mean_se_text(value.stat, digits), _estimate),

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, groupby
 
 from fmim_reports.writing.formats import to_md, to_tex
-from fmim_reports.writing.tables import Cell, Table
+from fmim_reports.writing.tables import Cell, Row, Table
 
 
 def markdown(table: Table) -> str:
     """Return a pipe table under its bold title, caption and notes."""
     lines = [f"**{to_md(table.title)}.** {to_md(table.caption)}", ""]
     if table.rows:
-        lines.append(_md_line([to_md(column.about) for column in table.columns]))
+        heads = [f"{one.about}, n = {table.n[one.key]}" if one.key in table.n else one.about for one in table.columns]
+        lines.append(_md_line(list(map(to_md, heads))))
         lines.append(f"|{'|'.join('---:' if column.numeric else ':---' for column in table.columns)}|")
         lines += [_md_line([_md_cell(cell) for cell in row.cells]) for rows in table.row_groups for row in rows]
     else:
         lines.append(to_md(table.empty))
-    return "\n".join([*lines, "", *(f"- {to_md(note)}" for note in table.all_notes)]).rstrip() + "\n"
+    notes = [f"- {to_md(note)}" for note in (*table.all_notes, table.how) if note]
+    return "\n".join([*lines, "", *notes]).rstrip() + "\n"
 
 
 def _md_line(cells: list[str]) -> str:
@@ -31,47 +35,76 @@ def _md_cell(cell: Cell) -> str:
     return (f"**{text}**" if cell.best else text) + (f" (n = {cell.n})" if cell.n else "")
 
 
-_NEEDS = r"% needs \usepackage{adjustbox,array,booktabs}; what is wider or higher than the page is made smaller"
-_FLOAT_ROWS = 45
-_COLUMN_CHARACTERS = 50  # of a row that a column of a paper of two holds; a longer one goes across the page
-_LONG = 40  # characters of a text that is broken over lines
-_LONG_TEXT = r">{\raggedright\arraybackslash}p{5cm}"
+_NEEDS = r"% needs \usepackage{array,booktabs}"
+_LINE, _COLUMN = 345.0, 240.0  # points of a line of article and lncs, and of a column of a page of two
+_SIGN, _BETWEEN = 4.4, 6.0  # points of a character at \small, and between two columns
+_LONG = 20  # characters of a text that is broken over lines
+_LONG_TEXT = r">{\raggedright\arraybackslash}p{3.2cm}"
 _SHORT = 12  # characters of a heading that is not
-_END = (r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}")
+_LINES = 36  # of cells that a page has room for, beside a caption and notes
 
 
 def latex(table: Table) -> str:
     r"""Return a `table`, or a `table*` where a column of a page has no room for it, with \caption and \label.
 
-    A table of more rows than a page holds goes on in further floats, the last of which has the notes.
+    It fits a page at \small without its columns that are `more`, or less where even these are too many. A table of
+    more rows than a page holds goes on in further floats, the last of which has the notes.
     """
+    main = table.main
+    fit = sum(width <= _LINE for width in accumulate(_points(main)))
+    fitting = replace(main, columns=main.columns[: max(fit, 2)])
+    left = f"; all columns: tables/{table.name}.csv" if len(fitting.columns) < len(table.columns) else ""
+    return "\n".join([_NEEDS + left, *_floats(fitting), ""])
+
+
+def _floats(table: Table) -> Iterator[str]:
     rows = [row for group in table.row_groups for row in group]
-    widths = [max((len(_text(row.cells[at])) for row in rows), default=0) for at in range(len(table.columns))]
-    broken = [width > _LONG and not column.numeric for column, width in zip(table.columns, widths, strict=True)]
-    kind = "table*" if sum(widths) + 2 * len(widths) > _COLUMN_CHARACTERS else "table"
-    head = _head(table, widths, broken)
-    body = ["\\midrule\n" * row.rule + _tex_line(list(map(_tex_cell, row.cells, broken))) for row in rows]
+    widths, broken = _widths(table)
+    kind = "table*" if sum(_points(table)) > _COLUMN else "table"
     title = to_tex(table.title)
     begins = [rf"\caption{{{title}. {to_tex(table.caption)}}}", rf"\label{{tab:{table.name.replace('_', '-')}}}"]
-    lines = [_NEEDS]
-    for begin in range(0, max(len(body), 1), _FLOAT_ROWS):
-        lines += [rf"\begin{{{kind}}}[t]", *begins, r"\centering\footnotesize"]
-        part = body[begin : begin + _FLOAT_ROWS]
-        lines += [*head, *part, *_END] if part else [rf"\par\smallskip {to_tex(table.empty)}\par"]
-        if begin + _FLOAT_ROWS >= len(body):
-            lines += [rf"\par\smallskip\raggedright {to_tex(note)}\par" for note in table.all_notes]
-        lines.append(rf"\end{{{kind}}}")
+    parts = _pages(rows) or [[]]
+    for part in parts:
+        yield from (rf"\begin{{{kind}}}[t]", *begins, r"\centering\small\setlength{\tabcolsep}{3pt}")
+        if part:
+            body = ["\\midrule\n" * row.rule + _tex_line(list(map(_tex_cell, row.cells, broken))) for row in part]
+            yield from (*_head(table, widths, broken), *body, r"\bottomrule", r"\end{tabular}")
+        else:
+            yield rf"\par\smallskip {to_tex(table.empty)}\par"
+        if part is parts[-1]:
+            yield from (rf"\par\smallskip\raggedright {to_tex(note)}\par" for note in table.all_notes)
+        yield rf"\end{{{kind}}}"
         begins = [r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued).}}"]
-    return "\n".join([*lines, ""])
+
+
+def _pages(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows in parts that a page holds."""
+    lines = accumulate(max(1 + len(cell.text) // _LONG for cell in row.cells) for row in rows)
+    return [[row for _, row in page] for _, page in groupby(zip(lines, rows, strict=True), lambda at: at[0] // _LINES)]
+
+
+def _widths(table: Table) -> tuple[list[int], list[bool]]:
+    """Return the characters of the longest cell of each column, and whether its text is broken over lines."""
+    rows = [row.cells for group in table.row_groups for row in group]
+    texts = [[len(_text(cell)) + 2 * cell.best for cell in cells] for cells in rows]  # bold is wider
+    longest = [max(lengths) for lengths in zip(*texts, strict=True)] or [0] * len(table.columns)
+    broken = [width > _LONG and not column.numeric for column, width in zip(table.columns, longest, strict=True)]
+    return [min(width, _LONG) if long else width for width, long in zip(longest, broken, strict=True)], broken
+
+
+def _points(table: Table) -> list[float]:
+    """Return how wide each column is, with the lines of its header."""
+    widths = _widths(table)[0]
+    heads = [max(map(len, _lines(head, width))) for head, width in zip(table.headers, widths, strict=True)]
+    return [_SIGN * max(both) + _BETWEEN for both in zip(heads, widths, strict=True)]
 
 
 def _head(table: Table, widths: Sequence[int], broken: Sequence[bool]) -> list[str]:
     """Return the lines of a tabular down to the headings; `widths` are the characters of the longest cells."""
     sides = ["r" if column.numeric else "l" for column in table.columns]
-    heads = list(map(_stacked, (column.header for column in table.columns), widths, sides))
+    heads = list(map(_stacked, table.headers, widths, sides))
     alignment = [_LONG_TEXT if long else side for long, side in zip(broken, sides, strict=True)]
     return [
-        r"\begin{adjustbox}{max totalsize={\linewidth}{0.8\textheight}}",
         rf"\begin{{tabular}}{{@{{}}{''.join(alignment)}@{{}}}}",
         r"\toprule",
         *_groups(table, widths),
@@ -103,8 +136,12 @@ def _groups(table: Table, widths: Sequence[int]) -> list[str]:
 
 def _stacked(heading: str, width: int, side: str) -> str:
     """Return a heading in lines as wide as the cells below it."""
-    lines = [to_tex(line) for line in textwrap.wrap(heading, max(width, _SHORT))] or [""]
+    lines = list(map(to_tex, _lines(heading, width)))
     return lines[0] if len(lines) == 1 else rf"\shortstack[{side}]{{" + r"\\".join(lines) + "}"
+
+
+def _lines(heading: str, width: int) -> list[str]:
+    return textwrap.wrap(heading, max(width, _SHORT)) or [""]
 
 
 def _tex_line(cells: Sequence[str]) -> str:

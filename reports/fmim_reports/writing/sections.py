@@ -20,11 +20,15 @@ class Section(Enum):
     ANSWER = "beside the answer"
     TABLES = "tables"
     FIGURES = "figures"
-    COSTS = "trials and cost"
-    COST_DETAILS = "trials and cost, folded on the page"
+    MORE_FIGURES = "more figures, folded on the page"
     MORE = "more tables, folded on the page"
+    BY_QUERY = "by what is known of a query, one at a time on the page"
+    COSTS = "trials and cost, folded on the page"
     FILES = "written as files only"
     DATA = "written as a CSV file only: too long to be read as a table"
+
+
+FIGURES = (Section.FIGURES, Section.MORE_FIGURES)
 
 
 @dataclass(frozen=True)

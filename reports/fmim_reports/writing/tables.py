@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, takewhile
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,7 +27,7 @@ class Cell:
 
     Args:
         number: at full precision, a mean without its SE; not-a-number for text and for what is missing.
-        n: over how many replicates a mean is; `short` if fewer count than were planned.
+        n: over how many replicates a mean is, unless its header says so; `short` if fewer count than were planned.
         best: it is the best of its column.
     """
 
@@ -50,7 +52,7 @@ class Table:
     """A table of the report, which says `empty` without rows.
 
     A row with `rule` has a line above it; one with `total` is bold as well; a `reference` is no arm. `also` are columns
-    that only the CSV file has, before the others.
+    that only the CSV file has, before the others. `how` says more of how its numbers come about than a caption can.
     """
 
     name: str
@@ -61,17 +63,49 @@ class Table:
     notes: Sequence[str] = ()
     empty: str = "No rows yet."
     also: Sequence[Column] = ()
+    how: str = ""
+
+    @property
+    def main(self) -> Table:
+        """It without the columns that are `more`."""
+        return replace(self, columns=[column for column in self.columns if not column.more])
+
+    @property
+    def rest(self) -> Table | None:
+        """The columns that are `more`, beside those that name the rows; None without any."""
+        names, more = takewhile(lambda one: not one.numeric, self.columns), [one for one in self.columns if one.more]
+        return replace(self, columns=[*(one for one in names if not one.more), *more]) if more else None
 
     @property
     def headings(self) -> list[tuple[str, int]]:
-        """Neighbouring columns under one heading: (heading, how many); none where no column has one."""
-        found = [(group, len(list(columns))) for group, columns in groupby(column.group for column in self.columns)]
-        return found if any(group for group, _ in found) else []
+        """Neighbouring columns under one heading: (heading with their n, how many); none where no column has one."""
+        found = [(group, list(columns)) for group, columns in groupby(self.columns, attrgetter("group"))]
+        shown = [(f"{group}{self._n_of(columns) if group else ''}", len(columns)) for group, columns in found]
+        return shown if any(group for group, _ in found) else []
+
+    @property
+    def headers(self) -> list[str]:
+        """The headers of its columns, with the n of their means where the heading that they share does not say it."""
+        found = [(group, list(columns)) for group, columns in groupby(self.columns, attrgetter("group"))]
+        said = [(one, bool(group and self._n_of(columns))) for group, columns in found for one in columns]
+        return [one.header if above else f"{one.header}{self._n_of([one])}" for one, above in said]
+
+    def _n_of(self, columns: Sequence[Column]) -> str:
+        """Return `, n = 5`; nothing where the columns do not have one."""
+        found = {self.n.get(one.key, "") for one in columns}
+        return f", n\u00a0=\u00a0{n}" if len(found) == 1 and (n := found.pop()) else ""
+
+    @cached_property
+    def n(self) -> dict[str, str]:
+        """The n of more than half of the whole means of a column: its header says it, and cells with another theirs."""
+        means = {one.key: _whole(self.rows, one.key) for one in self.columns if one.kind == "estimate"}
+        common = {key: Counter(found).most_common(1)[0] for key, found in means.items() if found}
+        return {key: n for key, (n, times) in common.items() if 2 * times > len(means[key])}
 
     @cached_property
     def row_groups(self) -> list[list[Row]]:
         """The rows between two lines, as they are read."""
-        return [_marked(self.columns, group) for group in self._groups]
+        return [_marked(self.columns, group, self.n) for group in self._groups]
 
     @property
     def _groups(self) -> list[list[Mapping[str, Any]]]:
@@ -107,22 +141,25 @@ class Table:
         return {stored.name: (column.key, stored) for column in columns for stored in column.stored}
 
 
-def _marked(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Return rows between two lines, the best value of each metric's column marked."""
-    by_column = [_with_best(column, [_cell(column, row.get(column.key)) for row in rows], rows) for column in columns]
+def _marked(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], n: Mapping[str, str]) -> list[Row]:
+    """Return rows between two lines, the best value of each metric's column marked; a header has the `n` of most."""
+    by_column = [
+        _with_best(column, [_cell(column, row.get(column.key), n.get(column.key)) for row in rows], rows)
+        for column in columns
+    ]
     return [
         Row(cells, rule=bool(row.get("rule") or row.get("total")), total=bool(row.get("total")))
         for row, cells in zip(rows, zip(*by_column, strict=True), strict=True)
     ]
 
 
-def _cell(column: Column, value: Any) -> Cell:
+def _cell(column: Column, value: Any, n: str | None) -> Cell:
     stat = value.stat if isinstance(value, Estimate) else value
     number = stat.mean if isinstance(stat, MeanSE) else stat
     return Cell(
         text=column.text(value),
         number=float(number) if isinstance(number, int | float) else math.nan,
-        n=value.n_text if isinstance(value, Estimate) else "",
+        n=value.n_text if isinstance(value, Estimate) and value.n_text != n else "",
         short=isinstance(value, Estimate) and not value.complete,
     )
 
@@ -155,6 +192,12 @@ def _mean(cell: Cell) -> str:
 
 def _competes(row: Mapping[str, Any]) -> bool:
     return not row.get("total") and not row.get("reference")
+
+
+def _whole(rows: Sequence[Mapping[str, Any]], key: str) -> list[str]:
+    """Return the n of each mean of arms over every planned replicate."""
+    found = [row[key] for row in rows if _competes(row) and isinstance(row.get(key), Estimate)]
+    return [one.n_text for one in found if one.complete and one.stat.n]
 
 
 def _planned(rows: Sequence[Mapping[str, Any]], key: str) -> set[int]:

@@ -127,6 +127,11 @@ class Difference:
         return ("better" if self.better else "worse") if self.differs else "inconclusive"
 
     @property
+    def interval(self) -> tuple[float | None, float | None] | None:
+        """Return the ends of its 95 % interval; None where there is none."""
+        return None if self.uncertainty.low is None else (self.uncertainty.low, self.uncertainty.high)
+
+    @property
     def cells(self) -> dict[str, Any]:
         """Return what every table of differences has of it, by the key of its column."""
         found = self.uncertainty

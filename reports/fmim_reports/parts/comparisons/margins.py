@@ -17,7 +17,7 @@ WIDEST = 5.0
 """The end of the axis, in percentage points: a larger margin stands at it with its value."""
 
 
-@in_every_study(Section.FIGURES, declared_comparisons)
+@in_every_study(Section.MORE_FIGURES, declared_comparisons)
 def equivalence_margins_plot(results: Results) -> Plot:
     """Draw the smallest margin within which each comparison shows equivalence, a row each."""
     found = {one.heading: 100 * one.smallest_margin for one in comparisons(results) if one.smallest_margin is not None}

@@ -9,26 +9,26 @@ from fmim_reports.parts.comparisons.difference import family_note
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import Results
-from fmim_reports.stats import ENOUGH_POWER, against_itself
+from fmim_reports.stats import ENOUGH_POWER, Bounded, against_itself
 from fmim_reports.stats.crossed import SPLITS
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.columns import ARM, under
+from fmim_reports.writing.columns import ARM, folded, under
 from fmim_reports.writing.formats import in_percent
 from fmim_reports.writing.sections import Section, a_choice, declared_comparisons, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 
-@in_every_study(Section.MORE, declared_comparisons, a_choice)
+@in_every_study(Section.FILES, declared_comparisons, a_choice)
 def ratios_table(results: Results) -> Table:
     """Show how many times as much the search of one arm cost as that of another."""
     rows, notes = [], []
     for name, other in compared_costs(results):
         arm, against = results.arm(name), results.arm(other)
-        cost, cost_against = (search_cost(results, one) for one in (name, other))
-        ratio = device_ratio(results, other, name)
+        found = ratios_of(results, name, other)
+        ratio = found["ratio"]
         rows.append(
             {"arm": arm, "against": against, "ratio": ratio.value, "low": ratio.low, "high": ratio.high, "n": ratio.n}
-            | {"n_s": _over(cost_against.n_s, cost.n_s), "epochs": _over(cost_against.epochs, cost.epochs)}
+            | {"n_s": found["n_s_ratio"].value, "epochs": found["epochs_ratio"].value}
         )
         if ratio.note:
             notes.append(f"a = {against.label}, b = {arm.label}: {ratio.note}.")
@@ -41,12 +41,14 @@ def ratios_table(results: Results) -> Table:
         Column("n", "Folds", "count", group),
     ]
     text = (
-        "How many times as much the search of the arm compared with cost as the arm's own, failed, repeated and "
-        "stopped trials included; above 1 it cost more. Each arm is compared with the one that its group is first "
-        "compared with, and as the study declared. N_s and epochs are exact; device-seconds depend on what else the "
-        "machine was doing, and their interval is Fieller's, paired by fold."
+        "How many times as much the search of the arm compared with cost as the arm's own, crashed attempts apart. "
+        "Each arm is compared with the one that its group is first compared with, and as the study declared."
     )
-    return Table("cost_ratios", "Search costs compared", caption(results, text), columns, rows, notes)
+    how = (
+        "N_s and epochs are exact; device-seconds depend on what else the machine was doing, and their interval is "
+        "Fieller's, paired by fold."
+    )
+    return Table("cost_ratios", "Search costs compared", caption(results, text), columns, rows, notes, how=how)
 
 
 def compared_costs(results: Results) -> list[tuple[str, str]]:
@@ -66,14 +68,23 @@ def compared_costs(results: Results) -> list[tuple[str, str]]:
     return list(dict.fromkeys([*within, *results.comparisons]))
 
 
-def _over(a: float, b: float) -> float | None:
-    """Return a / b; None where b is 0."""
-    return a / b if b else None
+def ratios_of(results: Results, arm: str, other: str) -> dict[str, Any]:
+    """Return the label of another arm, and how many times as much as the arm's search its search cost."""
+    ours, theirs = search_cost(results, arm), search_cost(results, other)
+    return {
+        "against": results.arm(other).label,
+        "n_s_ratio": Bounded(theirs.n_s / ours.n_s if ours.n_s else None),
+        "epochs_ratio": Bounded(theirs.epochs / ours.epochs if ours.epochs else None),
+        "ratio": device_ratio(results, other, arm),
+    }
 
 
+PAIR = under("", "arm", a="Arm a", b="Arm b")
+COMPARISON = Column("comparison", "Comparison: a against b", "listing")
+"""The arms of a difference for programs, and both as they are read."""
 P_COLUMNS = [
-    *under("p, difference", "p", p="t test", p_holm="Holm"),
-    *under("p, equivalence", "p", p_equivalence="TOST", p_equivalence_holm="Holm"),
+    *under("p, corrected (Holm)", "p", p_holm="Difference", p_equivalence_holm="Equivalence"),
+    *folded(*under("p, not corrected", "p", p="Difference", p_equivalence="Equivalence")),
 ]
 """The columns of a difference's tests, whose cells are in `Difference.cells`."""
 
@@ -81,40 +92,50 @@ P_COLUMNS = [
 @in_every_study(Section.TABLES, declared_comparisons)
 def paired_table(results: Results) -> Table:
     """Show each declared difference with its SE, interval, effect size and tests, corrected by Holm."""
-    found, label = comparisons(results), results.metric.label
+    found, group = comparisons(results), f"a − b, {results.metric.label}, points"
     columns = [
-        *under("", "arm", a="Arm a", b="Arm b"),
-        *under("Pairs of", "count", n="Seeds", subjects="Subjects", differing="that differ"),
-        Column("difference", "Difference", "points", f"a − b, {label}, percentage points"),
-        *under("SE over", "percent", se_seeds="Seeds", se_subjects="Subjects", se_both="Both"),
-        *under("95 % CI", "points", low="Low", high="High"),
-        Column("over", "Over", "text", "95 % CI"),
-        *under("", "number", g="Effect size g", correlation="Correlation of seeds"),
+        COMPARISON,
+        Column("difference", "Difference", "points", group),
+        Column("interval", "95 % CI", "interval", group),
         *P_COLUMNS,
-        Column("smallest_margin", "Smallest margin", "percent", "p, equivalence"),
-        Column("note", "Note"),
+        Column("shown", "Shown: a is"),
+        *folded(
+            *under("Pairs of", "count", n="Seeds", subjects="Subjects", differing="that differ"),
+            *under("SE over", "percent", se_seeds="Seeds", se_subjects="Subjects", se_both="Both"),
+            Column("over", "95 % CI over"),
+            *under("", "number", g="Effect size g", correlation="Correlation of seeds"),
+            Column("smallest_margin", "Smallest margin", "percent"),
+        ),
     ]
     shared = "a seed" if results.own_trainers else "a seed's initial weights and sampling"
     text = (
-        f"Test {label} of the selected configurations, paired by seed (both arms share {shared}) and by query. "
-        "SE over seeds: other trainings, tested on these subjects; over subjects: these trainings, tested on other "
-        "subjects; over both: other trainings on other subjects. Subjects that differ: "
-        "all but those that score the same in both arms with every seed; degrees of freedom count these alone. The "
-        "interval and the tests are over both, or over seeds where the queries are not known. Equivalence: two "
-        f"one-sided t tests within ±{margin_text(results.equivalence_margin)}; a small p there supports equivalence, a "
-        "large p of a difference does not. Smallest margin: within which equivalence is shown, in percentage points. "
-        "Holm corrects all differences, and by themselves all equivalences; the verdict goes by it. Intervals are not "
-        "corrected. Effect size g: the difference over the spread of differences between seeds (Hedges). Correlation "
-        "of both arms' seeds: pairing by seed makes the variance smaller by about this share."
-    ) + " P values are over all looks, each by its share of the seeds." * bool(results.study.looks)
+        f"Test {results.metric.label} of the selected configurations, paired by seed and query. Intervals and tests "
+        "cover other seeds and other subjects, or other seeds alone where the queries are not known. Equivalence: "
+        f"within ±{margin_text(results.equivalence_margin)}. Holm corrects the tests of differences and of equivalence "
+        "separately; intervals are not corrected."
+    )
+    how = (
+        f"Both arms of a pair share {shared}. SE over seeds: other trainings, tested on these subjects; over subjects: "
+        "these trainings, tested on other subjects; over both: other trainings on other subjects. Subjects that "
+        "differ: all but those that score the same in both arms with every seed; degrees of freedom count these alone. "
+        "Equivalence is tested by two one-sided t tests: a small p supports equivalence, but a large p of a difference "
+        "does not. Smallest margin: the smallest one that would show equivalence, in percentage points. Effect size g: "
+        "the difference over the spread of differences between seeds (Hedges). Correlation of seeds: pairing by seed "
+        "reduces the variance by about this share."
+    ) + " P values cover all looks, each by its share of the seeds." * bool(results.study.looks)
     notes = [family_note(found), different_tasks_note(found)]
-    rows = [_paired_row(one) for one in found]
-    return Table("paired_differences", "Paired differences", caption(results, text), columns, rows, notes)
+    for note in dict.fromkeys(one.note for one in found if one.note):
+        notes.append(f"{'; '.join(one.heading for one in found if one.note == note)}: {note}.")
+    rows, title = [_paired_row(one) for one in found], "Paired differences"
+    also = [*PAIR, Column("note", "Note")]
+    return Table("paired_differences", title, caption(results, text), columns, rows, notes, also=also, how=how)
 
 
 def _paired_row(one: Comparison) -> dict[str, Any]:
     paired, crossed = one.paired, one.crossed
-    row = {"a": one.a, "b": one.b, "n": paired.n, "note": one.note} | one.cells
+    row = {"a": one.a, "b": one.b, "comparison": one.heading, "n": paired.n, "note": one.note, "shown": one.shown}
+    row["interval"] = one.interval
+    row |= one.cells
     row |= {"se_seeds": paired.se, "g": paired.g, "correlation": paired.correlation}
     if crossed is not None:
         row |= {"subjects": crossed.subjects, "differing": crossed.differing}
@@ -127,26 +148,31 @@ def power_table(results: Results) -> Table:
     """Show what each comparison could have found, and the seeds that it needs."""
     margin, enough = margin_text(results.equivalence_margin), f"For a power of {in_percent(ENOUGH_POWER, 0)} %"
     columns = [
-        *under("", "arm", a="Arm a", b="Arm b"),
+        COMPARISON,
         Column("n", "Seeds", "count"),
         *under("Power, %", "percent", power_difference="Difference", power_equivalence="Equivalence"),
         *under("Seeds needed", "needed", seeds_difference="Difference", seeds_equivalence="Equivalence"),
-        *under(enough, "percent", smallest_difference="Difference", smallest_margin="Equivalence margin"),
-        Column("least_se", "SE left by subjects", "percent"),
+        *folded(
+            *under(enough, "percent", smallest_difference="Difference", smallest_margin="Equivalence margin"),
+            Column("least_se", "SE left by subjects", "percent"),
+        ),
     ]
     text = (
         f"Power, if differences vary as they do here: how often a true difference of {margin} is found, and how often "
-        f"two equal arms are found equivalent within ±{margin}; tests of one comparison at 5 %, not corrected. Seeds "
-        f"needed for {in_percent(ENOUGH_POWER, 0)} %, with the 80 % range that few seeds leave; “none” where no number "
-        "is enough, since these subjects alone leave too much. Then the true difference, and the margin, of which that "
-        "is the power with the seeds there are, and the SE that these subjects leave with any number of seeds."
+        f"two equal arms are shown to be equivalent within ±{margin}. Each is of one test at 5 %, not corrected."
+    )
+    how = (
+        f"Seeds needed: for a power of {in_percent(ENOUGH_POWER, 0)} %, with the 80 % range that few seeds leave; "
+        "“none” where no number is enough, since these subjects alone leave too much uncertainty. "
+        f"{enough}: the true difference and the margin that have this power with the seeds there are. SE left by "
+        "subjects: what these subjects leave with any number of seeds."
     )
     rows = [_power_row(one) for one in comparisons(results)]
-    return Table("power", "Power of the comparisons", caption(results, text), columns, rows)
+    return Table("power", "Power of the comparisons", caption(results, text), columns, rows, also=PAIR, how=how)
 
 
 def _power_row(one: Comparison) -> dict[str, Any]:
-    names, power = {"a": one.a, "b": one.b, "n": one.paired.n}, one.power
+    names, power = {"a": one.a, "b": one.b, "comparison": one.heading, "n": one.paired.n}, one.power
     if power is None:
         return names
     found = {"power_difference": power.difference, "power_equivalence": power.equivalence}
@@ -172,9 +198,12 @@ def noise_table(results: Results) -> Table:
     ]
     text = (
         f"The noise ceiling in test {results.metric.label}: each compared arm against itself. Its seeds are split at "
-        f"random into two sets, {SPLITS} times, and the sets compared as two arms are. There is no difference to find: "
-        "a calibrated test shows one in 5 % of the splits, over many arms. One arm's splits share its seeds; in "
-        "simulations of 6 to 12 seeds, four of five arms lay between 0 and 14 %, the mean at 4 to 7 %."
+        f"random into two sets, {SPLITS} times, and the sets are compared as two arms are. There is no difference to "
+        "find: a calibrated test shows one in 5 % of the splits."
+    )
+    how = (
+        "The 5 % hold over many arms. The splits of one arm share its seeds: in simulations of 6 to 12 seeds, four of "
+        "five arms had between 0 and 14 %, and the mean was 4 to 7 %."
     )
     empty = f"No compared arm has the queries of {FEWEST_SEEDS} seeds."
-    return Table("noise_ceiling", "An arm against itself", caption(results, text), columns, rows, empty=empty)
+    return Table("noise_ceiling", "An arm against itself", caption(results, text), columns, rows, empty=empty, how=how)

@@ -66,7 +66,7 @@ def _in_words(results: Results, a: str, b: str, variation: VariationEntry) -> st
     return f"{variation.setting}{had} (× {variation.factor:g})"
 
 
-@in_every_study(Section.TABLES, declared_comparisons, varied_settings)
+@in_every_study(Section.MORE, declared_comparisons, varied_settings)
 def variations_table(results: Results) -> Table:
     """Show each declared difference on the folds as it was selected, and with one setting or the seed changed."""
     rows: list[dict[str, Any]] = []
@@ -94,11 +94,14 @@ def variations_table(results: Results) -> Table:
     text = (
         "The selected configurations of both arms, trained on the folds again with one setting or the seed changed. An "
         "answer about methods should not depend on it. Change: the difference minus that as selected, on the same "
-        "folds. While longer training changes a difference by more than the margin of equivalence, "
+        "folds."
+    )
+    how = (
+        "While longer training changes a difference by more than the margin of equivalence, "
         f"±{100 * results.equivalence_margin:g} points, the report shows no difference and no equivalence. These "
         "trainings select nothing, and no search cost includes them."
     )
-    return Table("variations", "Would the answer change?", caption(results, text), columns, rows)
+    return Table("variations", "Would the answer change?", caption(results, text), columns, rows, how=how)
 
 
 def another_seed(results: Results) -> list[tuple[ArmEntry, VariationEntry]]:
@@ -106,7 +109,7 @@ def another_seed(results: Results) -> list[tuple[ArmEntry, VariationEntry]]:
     return [(arm, one) for arm in results.arms for one in arm.variations if one.setting == SEED]
 
 
-@in_every_study(Section.TABLES, another_seed)
+@in_every_study(Section.MORE, another_seed)
 def optimism_table(results: Results) -> Table:
     """Show what each selected configuration scores on the folds that selected it, and there with another seed."""
     rows: list[dict[str, Any]] = []
@@ -131,9 +134,12 @@ def optimism_table(results: Results) -> Table:
         Column("n", "Folds", "count"),
     ]
     text = (
-        "The score by which a search chose its winner has luck in it: what the same configuration scores on the same "
-        "folds with a seed that selected nothing is lower by this optimism, paired by fold. An arm with N_s = 1 chose "
-        "nothing, so what it shows is noise of seeds. A few folds say little of one arm; the mean says more, but arms "
-        "share the other seed of a fold, and its SE does not cover that."
+        "The score by which a search chose its winner has luck in it. Optimism: how much less the same configuration "
+        "scores on the same folds with a seed that selected nothing."
     )
-    return Table("optimism", "How optimistic is selection?", caption(results, text), columns, rows)
+    how = (
+        "The two are paired by fold. An arm with N_s = 1 chose nothing, so its optimism is noise of seeds. A few folds "
+        "say little about one arm. The mean over arms says more, but arms share the other seed of a fold, and its SE "
+        "does not cover that."
+    )
+    return Table("optimism", "How optimistic is selection?", caption(results, text), columns, rows, how=how)

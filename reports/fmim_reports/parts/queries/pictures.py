@@ -80,7 +80,7 @@ class Pictures:
         axes.set_axis_off()
 
 
-@in_every_study(Section.FIGURES)
+@in_every_study(Section.MORE_FIGURES)
 def samples_plot(results: Results) -> Plot:
     """Draw a row per query: it, its nearest true match, and each arm's top-1, framed green or orange.
 
@@ -120,7 +120,7 @@ def samples_plot(results: Results) -> Plot:
     return Plot("retrieval_samples", "Retrieval samples", caption(results, text), alt, height, draw)
 
 
-@in_every_study(Section.FIGURES)
+@in_every_study(Section.MORE_FIGURES)
 def worst_queries_plot(results: Results) -> Plot:
     """Draw a row per query with nearest true match and wrong first image: the worst of the best arm, then of all arms.
 

@@ -29,7 +29,7 @@ COLUMNS = (
 """The columns of `uncertainty_of`."""
 WHAT = (
     "SE over seeds: with other seeds and the same subjects; over subjects: with the same models and other subjects; "
-    "over both: with other seeds on other subjects, which is what the interval covers"
+    "over both: with other seeds on other subjects, as the interval."
 )
 UNKNOWN = "unknown"
 FEW_SUBJECTS = 5
@@ -119,11 +119,13 @@ def _by(name: str, title: str, column: str = "", bands: Sequence[float] = (), ne
             for arm in arms
         ]
         text = (
-            f"Test {results.metric.label} in % by {title.lower()} of the query. {WHAT}. Values of fewer than "
-            f"{FEW_SUBJECTS} subjects stand together where there are several; {UNKNOWN}: the data set does not say."
+            f"Test {results.metric.label} in % by {title.lower()} of the query. Values of fewer than "
+            f"{FEW_SUBJECTS} subjects are put together where there are several; {UNKNOWN}: the data set does not say."
         )
         columns, heading = [Column(name, title), ARM, *COLUMNS], f"{results.metric.label} by {title.lower()}"
-        return Table(f"by_{name}", heading, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES)
+        return Table(
+            f"by_{name}", heading, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES, how=WHAT
+        )
 
     def known(results: Results) -> bool:
         """Say whether the data set says this of some test query."""
@@ -131,7 +133,7 @@ def _by(name: str, title: str, column: str = "", bands: Sequence[float] = (), ne
         return name in scored and bool((scored[name] != "").any())
 
     make.__name__ = f"by_{name}_table"
-    return Part(make, Section.MORE, (need or known,))
+    return Part(make, Section.BY_QUERY, (need or known,))
 
 
 by_interval_table = _by("interval", "Months after baseline", "months", MONTHS, years_apart)
@@ -144,14 +146,14 @@ by_tkr_table = _by("tkr", "Knee replacement")  # whether the knee was replaced b
 by_side_table = _by("side", "Side")
 
 
-@in_every_study(Section.TABLES)
+@in_every_study(Section.MORE)
 def uncertainty_table(results: Results) -> Table:
     """Return the primary metric of each arm over all queries, with its SE over seeds, over subjects, and over both."""
     rows = [{"arm": arm} | uncertainty_of(results, arm.name) for arm in known_arms(results)]
-    text = f"Test {results.metric.label} in % over all queries. {WHAT}."
+    text = f"Test {results.metric.label} in % over all queries."
     title = "Uncertainty over seeds and subjects"
     notes = notes_on(results, rows)
-    return Table("uncertainty", title, caption(results, text), [ARM, *COLUMNS], rows, notes, NO_QUERIES)
+    return Table("uncertainty", title, caption(results, text), [ARM, *COLUMNS], rows, notes, NO_QUERIES, how=WHAT)
 
 
 @in_every_study(Section.MORE, times_of_queries)
@@ -166,6 +168,6 @@ def uncertainty_by_year_table(results: Results) -> Table:
     ]
     columns = [ARM, Column(unit, interval.plural.capitalize(), "value", unit=interval.plural), *COLUMNS]
     between = f"the {interval.plural} between a query and its subject's baseline image"
-    text = f"Test {results.metric.label} in % by {between}. {WHAT}."
+    text = f"Test {results.metric.label} in % by {between}."
     title, notes = f"Uncertainty over seeds and subjects by {interval.after_baseline}", notes_on(results, rows)
-    return Table(f"uncertainty_by_{unit}", title, caption(results, text), columns, rows, notes, NO_QUERIES)
+    return Table(f"uncertainty_by_{unit}", title, caption(results, text), columns, rows, notes, NO_QUERIES, how=WHAT)

@@ -190,14 +190,16 @@ def triplet_terms_table(results: Results) -> Table:
         Column("active_share", "Active triplets, %", "percent"),
     ]
     text = (
-        "The triplet term in training, over all completed trials of an arm (search and replicates). Initial margins: "
-        "measured, by the schedule's own formula on the first epoch's batches before anything is learnt; released, "
-        "ε = 0.25 and β = 0; paper, both 0; given, since the margins never change, and left out where configurations "
-        "differ in them. Measured is the default because it "
-        "needs no value and leaves no first epoch without triplets: both can be seen without looking at any result. A "
-        "batch without an active triplet trains nothing through this term."
+        "The triplet term in training, over all completed trials of an arm (search and replicates). A batch without an "
+        "active triplet trains nothing through this term."
     )
-    return Table("triplet_terms", "Work of the triplet term", caption(results, text), columns, rows)
+    how = (
+        "Initial margins: measured, by the schedule's own formula on the first epoch's batches before anything is "
+        "learnt; released, ε = 0.25 and β = 0; paper, both 0; given, since the margins never change, and left out "
+        "where configurations differ in them. Measured is the default: it needs no value, and it leaves no first epoch "
+        "without triplets."
+    )
+    return Table("triplet_terms", "Work of the triplet term", caption(results, text), columns, rows, how=how)
 
 
 def empty_batches_caution(results: Results) -> list[str]:
