@@ -56,7 +56,7 @@ class Program(TyperGroup):
         except (KeyboardInterrupt, Exception) as error:
             if not _from_interrupt(error):
                 raise
-            console.error("interrupted: the same command goes on")
+            console.error("interrupted: the same command resumes")
             raise typer.Exit(INTERRUPTED) from error
 
 

@@ -45,7 +45,7 @@ def test_utilisation_is_busy_time_over_slots_times_wall(out: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "holds no study.json"),
+        (None, "has no study.json"),
         ("{", "is not readable JSON"),
         ('{"schema": 9}', f"has schema 9, but this version reads {SCHEMA}"),
         (f'{{"schema": {SCHEMA}}}', "is malformed: id: is missing; study: is missing"),
@@ -173,5 +173,5 @@ def test_stale_selection_is_reported(out: Path) -> None:
     selection["arms"]["triplet_q1"]["score"] = 0.5
     write(out / "selection.json", selection)
     assert status_lines(read_results(out)) == [
-        "Triplet + Q1: selected with a score of 0.500000, its records now give 0.420000."
+        "Triplet + Q1: selected with a score of 0.500000, but its records now give 0.420000."
     ]

@@ -65,7 +65,7 @@ def test_it_ends_with_a_word_when_ctrl_c_comes_before_it_has_begun(tmp_path: Pat
     wait_for((tmp_path / "banks").exists, process, log, seconds=120)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == INTERRUPTED
-    assert "interrupted: the same command goes on" in log.read_text()
+    assert "interrupted: the same command resumes" in log.read_text()
     assert "Traceback" not in log.read_text()
 
 

@@ -43,7 +43,7 @@ class StudyDifference(Difference):
     @property
     def way(self) -> str:
         """Say how it is paired."""
-        return f"paired by {self.pairing}" if self.pairing else "not paired, since seeds differ"
+        return f"paired by {self.pairing}" if self.pairing else "not paired, because seeds differ"
 
     @property
     def answer(self) -> str:
@@ -107,12 +107,12 @@ def _not_comparable(a: StudyArm, b: StudyArm) -> str:
     one, other = a.results, b.results
     data, others = one.study.data, other.study.data
     if one.metric != other.metric:
-        return f"another primary metric: {other.metric.label}, not {one.metric.label}"
+        return f"the primary metric is {other.metric.label}, not {one.metric.label}"
     if data.name != others.name:
-        return f"another test set: of {others.name}, not of {data.name}"
+        return f"the test set is that of {others.name}, not of {data.name}"
     if data.fingerprint != others.fingerprint:
-        return f"another test set: the data set {data.name} has another content (fingerprint)"
+        return f"the content of the data set {data.name} differs (fingerprint)"
     if not a.same_task(b):
-        return f"another task: a random ranking scores {in_percent(b.chance)} %, not {in_percent(a.chance)} %"
+        return f"the tasks differ: a random ranking scores {in_percent(b.chance)} %, not {in_percent(a.chance)} %"
     without = [arm.study.key for arm in (a, b) if not arm.arm.test.values]
     return f"no completed seed in {' and '.join(without)}" if without else ""

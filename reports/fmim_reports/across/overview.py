@@ -18,7 +18,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import duration
 
 MARK = '<meta name="generator" content="fmim overview">'
-"""What an overview has in its head; a page without it is somebody else's."""
+"""The mark in an overview's head; a page without it was not written here."""
 _HEAD = 2000  # bytes in which the mark stands
 _SENTENCES = 4  # of a study, before the others are folded
 

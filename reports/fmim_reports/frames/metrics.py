@@ -33,9 +33,9 @@ class MeasuredMetric(NamedTuple):
 
 def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[DataColumn, ...]:
     unit, times = interval.unit, interval.plural
-    between = f"{times} between a query and its subject's baseline image; NA of all {times} together"
-    queries = "the queries that the value is the mean over; NA where the record has none"
-    value = f"the metric; NaN of a trial that has none, or not of that {unit}"
+    between = f"{times} between a query and its subject's baseline image; NA for all {times} together"
+    queries = "number of queries that the value is the mean of; NA if the record has none"
+    value = f"value of the metric; NaN if the trial does not have it, or not for that {unit}"
     return (
         *trial_columns("trial."),
         column("metric", "string", ", ".join(METRICS)),
@@ -58,13 +58,13 @@ def _of_every_trial(results: Results) -> list[MeasuredMetric]:
 
 METRIC_VALUES = Frame(
     "metrics",
-    "a metric of a planned trial, over all years after baseline or one; or by the data set's own interval",
+    "a metric of a planned trial, for all years after baseline or one (or the data set's own interval)",
     _columns,
     _of_every_trial,
 )
 YEARS = Frame(
     "years",
-    "as `metrics`, on the test set alone and without other search splits",
+    "like `metrics`, but only on the test set and without other search splits",
     _columns,
     lambda results: _rows(tested(results.trials)),
 )
@@ -84,10 +84,10 @@ class FoundQuery(NamedTuple):
 def _query_columns(arms: Sequence[ArmEntry], interval: Interval) -> list[DataColumn]:
     """Return those of the file, with the one column of time that the study's has."""
     of_trial = [one for one in trial_columns("trial.") if one.name not in ("search_split", "status")]
-    found = [column("seed", "Int64", "the seed of its training", of="trial.record.seed")]
+    found = [column("seed", "Int64", "seed of its training", of="trial.record.seed")]
     for name, kept in QUERY_COLUMNS.items():
         if name == interval.unit or name not in INTERVALS:
-            about = f"{kept.about}; NA where the data set does not have it" if kept.optional else kept.about
+            about = f"{kept.about}; NA if the data set does not have it" if kept.optional else kept.about
             found.append(column(name, _DTYPES[kept.type], about, _UNITS.get(name, ""), of=f"query.{name}"))
     return [*of_trial, *found]
 
@@ -102,7 +102,7 @@ def _found_queries(results: Results) -> Iterator[FoundQuery]:
 
 QUERIES = Frame(
     "queries",
-    "a test query with a replicate or reference whose file of queries is whole",
+    "a test query of a replicate or reference whose file of queries is intact",
     _query_columns,
     _found_queries,
 )

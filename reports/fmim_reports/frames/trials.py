@@ -48,13 +48,13 @@ def column(name: str, dtype: Dtype, about: str, unit: str = "", of: str = "") ->
     return DataColumn(name, dtype, about, unit, attrgetter(of or name))
 
 
-_TRIAL = "the trial's name, by which frames can be joined; unique in the study"
+_TRIAL = "the trial's name, unique in the study; joins the frames"
 _OF_TRIAL: tuple[tuple[str, Dtype, str], ...] = (
-    ("arm", "string", "the arm's name; in the stage `reference` the reference's"),
+    ("arm", "string", "the arm's name, or the reference's in the stage `reference`"),
     ("stage", "string", "search or variation (on validation), replicate or reference (both on the test set)"),
-    ("variation", "string", "the setting that a variation changes, and by what factor; blank in other stages"),
-    ("replicate", "int64", "the fold that is held out; else the number of the seed"),
-    ("search_split", "int64", "the split into folds that its search is on; 0 is the study's own"),
+    ("variation", "string", "the setting that a variation changes, and its factor; blank in other stages"),
+    ("replicate", "int64", "the held-out fold, or else the number of the seed"),
+    ("search_split", "int64", "the split into folds that its search uses; 0 is the study's own"),
     ("status", "string", "completed, stopped (by its search), diverged, failed, or missing (no record)"),
 )
 
@@ -73,7 +73,7 @@ def tested(trials: Iterable[PlannedTrial]) -> list[PlannedTrial]:
 
 
 _DEVICE_SECONDS = "(start-up + data + training + evaluation + lost seconds) × device share, without failed attempts"
-_EQUAL = "the folder of the study with the equal trial whose record it took"
+_EQUAL = "the folder of the study with the equal trial whose record it reuses"
 _TIME: Dtype = "datetime64[us, UTC]"
 
 
@@ -105,44 +105,42 @@ def _cost(name: str, dtype: Dtype, unit: str = "") -> DataColumn:
 
 _BEGIN = (
     *trial_columns(),
-    column("reason", "string", "why it did not complete; empty if it did"),
-    column("record", "string", "the file of its record in records/", of="file"),
+    column("reason", "string", "the reason if it did not complete; else empty"),
+    column("record", "string", "file of its record in records/", of="file"),
 )
 _REST = (
-    _recorded("seed", "Int64", "the seed of its training"),
-    _recorded("kept_epoch", "Int64", "the epoch whose model was evaluated; of a fold ensemble its first member's"),
+    _recorded("seed", "Int64", "seed of its training"),
+    _recorded("kept_epoch", "Int64", "the epoch of the evaluated model; of a fold ensemble, its first model"),
     *(_measured("validation", metric, "the held-out fold") for metric in METRICS.values()),
     *(_measured("test", metric, "the test set") for metric in METRICS.values()),
     *(_cost(name, "float64", "s") for name in ("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s")),
     _recorded("device_seconds", "float64", _DEVICE_SECONDS, "s", attrgetter("cost.device_seconds")),
     _cost("energy_j", "float64", "J"),
     *(_cost(name, "Int64") for name in ("epochs", "images", "resumed")),
-    _recorded(
-        "failed_attempts", "Int64", "attempts that failed before and were run again", of=lambda one: len(one.attempts)
-    ),
-    _recorded("wasted_s", "float64", "device-seconds of these failed attempts", "s"),
-    _recorded("peak_memory", "Int64", "the most memory that was used", "B"),
+    _recorded("failed_attempts", "Int64", "number of earlier attempts that failed", of=lambda one: len(one.attempts)),
+    _recorded("wasted_s", "float64", "device-seconds of these attempts", "s"),
+    _recorded("peak_memory", "Int64", "peak memory", "B"),
     _recorded("device", "string", _about(Cost, "device"), of=attrgetter("cost.device")),
     _recorded("device_share", "float64", _about(Cost, "device_share"), "devices", attrgetter("cost.device_share")),
-    _recorded("started_at", _TIME, "when it began"),
-    _recorded("ended_at", _TIME, "when it ended"),
-    _recorded("test_opened_at", _TIME, "when it opened the test set; NA where it never did"),
+    _recorded("started_at", _TIME, "time of its start"),
+    _recorded("ended_at", _TIME, "time of its end"),
+    _recorded("test_opened_at", _TIME, "time at which it opened the test set; NA if it never did"),
     DataColumn(
         "reused_from",
         "string",
-        f"{_EQUAL}, or `{THIS_STUDY}`; NA where it ran itself",
+        f"{_EQUAL}, or `{THIS_STUDY}`; NA if it ran itself",
         of=lambda trial: trial.reused_from or None,
     ),
     _recorded(
         "reused_trial",
         "string",
-        "the name of that trial there",
+        "name of that trial there",
         of=lambda one: one.reused_from.trial if one.reused_from else None,
     ),
 )
 TRIALS = Frame(
     "trials",
-    "a planned trial, whatever its status, those on other search splits too",
+    "a planned trial with any status, also of other search splits",
     lambda arms, interval: [*_BEGIN, *configuration_columns(arms, attrgetter("configuration")), *_REST],
     attrgetter("every_trial"),
 )
@@ -168,10 +166,10 @@ def _of_epoch(name: str, dtype: Dtype = "float64", unit: str = "", about: str = 
     return column(name, dtype, about or _about(EpochRow, name), unit, f"epoch.{name}")
 
 
-_SIMILARITY, _NO_MARGIN = "cosine similarity", "in force; NaN where the loss has none"
+_SIMILARITY, _NO_MARGIN = "cosine similarity", "of the epoch; NaN if the loss has none"
 _EPOCH_COLUMNS = (
     *trial_columns("trial."),
-    column("member", "Int64", "the fold that a model of a fold ensemble was trained without; NA of one model"),
+    column("member", "Int64", "the fold that a model of a fold ensemble was not trained on; NA for one model"),
     _of_epoch("epoch", "int64"),
     _of_epoch("loss"),
     _of_epoch("epsilon", unit=_SIMILARITY, about=f"the margin ε {_NO_MARGIN}"),
@@ -186,23 +184,23 @@ _EPOCH_COLUMNS = (
     _of_epoch("seconds", unit="s"),
 )
 EPOCHS = Frame(
-    "epochs", "an epoch of a training, of failed and stopped ones too", lambda arms, interval: _EPOCH_COLUMNS, _epochs
+    "epochs", "an epoch of a training, also of failed and stopped ones", lambda arms, interval: _EPOCH_COLUMNS, _epochs
 )
 
 _ARM_COLUMNS = (
     column("arm", "string", "the arm's name, as in the other frames", of="name"),
-    column("label", "string", "what it is called in reports"),
+    column("label", "string", "its name in reports"),
     column("loss", "string", "its loss"),
-    column("group", "string", "what it shares with the arms beside it: its loss, or its backbone"),
+    column("group", "string", "what related arms share: their loss, or their backbone"),
     column("search", "string", "how its values are set"),
-    column("n_s_planned", "int64", "configurations that its search may train", of="planned_n_s"),
-    column("n_s", "int64", "distinct configurations that its search has trained", of="cost.n_s"),
-    column("replicates_planned", "int64", "fresh seeds of its selected configuration", of="test.of"),
-    column("replicates", "int64", "those that completed", of="test.stat.n"),
+    column("n_s_planned", "int64", "number of configurations that its search may train", of="planned_n_s"),
+    column("n_s", "int64", "number of distinct configurations that its search has trained", of="cost.n_s"),
+    column("replicates_planned", "int64", "number of fresh seeds of its selected configuration", of="test.of"),
+    column("replicates", "int64", "number of fresh seeds that completed", of="test.stat.n"),
     DataColumn(
         "selected",
         "boolean",
-        "whether its configuration is fixed, which the next columns have",
+        "whether its configuration is selected; the next columns have it",
         of=lambda arm: arm.configuration is not None,
     ),
 )

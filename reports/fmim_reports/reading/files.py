@@ -122,7 +122,7 @@ def read_study(out: Path) -> StudyFile:
     path = study_path(out)
     study = StudyFile.find(path)
     if study is None:
-        raise ValueError(f"{out} holds no study.json: give the folder that a study wrote (its --out), or run one")
+        raise ValueError(f"{out} has no study.json: give the folder of a study (its --out), or run a study")
     if study.metric not in METRICS:
         raise ValueError(f"{path}: metric {study.metric!r} is unknown; there are {', '.join(METRICS)}")
     shown = {"arms": [_shown(arm) for arm in study.arms], "references": [_shown(one) for one in study.references]}
@@ -183,7 +183,7 @@ def read_records(out: Path, study: StudyFile, problems: list[Problem]) -> Record
 def _record(path: Path, study: StudyFile) -> Record:
     """Read a record; raises ValueError with the reason why it does not count."""
     if path.name.endswith(QUERIES_ENDING):
-        raise ValueError("queries without their record: the trial has not ended, or the record was taken away")
+        raise ValueError("queries without their record: the trial has not ended, or the record was removed")
     if path.suffix != ".json":
         raise ValueError("unknown file: records end in .json")
     record = Record.read(path, "the record")

@@ -27,7 +27,7 @@ CMC_NOTE = (
     "the paper's authors count; of the first match alone it is higher."
 )
 _FOOTNOTES = {
-    "SCT": "its miner compared Euclidean distances as if they were similarities, so that hard and easy were exchanged",
+    "SCT": "its miner compared Euclidean distances as if they were similarities, so hard and easy were swapped",
     "ArcFace": "its class vectors were not given to the optimizer and stayed as drawn",
     "SoftTriplet": "its class vectors were not given to the optimizer and stayed as drawn",
 }

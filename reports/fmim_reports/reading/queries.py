@@ -78,7 +78,7 @@ def queries_of(out: Path, records: Iterable[Record], problems: list[Problem]) ->
             asked = own if asked is None else asked
             _check(path.name, record, whole, own.equals(asked))
         except ValueError as error:
-            why = f"{error}; the record's own metrics count. Move the file aside and run the study again to renew it"
+            why = f"{error}; the record's own metrics are used. To rewrite the file, move it aside and run again"
             problems.append(Problem(f"records/{path.name}", why))
             continue
         found.setdefault(record.arm, {})[record.replicate] = whole[list(FOUND)]
@@ -90,4 +90,4 @@ def _check(name: str, record: Record, whole: pd.DataFrame, same_queries: bool) -
     if not math.isclose(mean, recorded, abs_tol=1e-9) and not (math.isnan(mean) and math.isnan(recorded)):
         raise ValueError(f"the mean AP in {name} is {mean:.6f}, the record's mAP {recorded:.6f}")
     if not same_queries:
-        raise ValueError(f"{name} has other queries than the study's other files")
+        raise ValueError(f"{name} has different queries from the study's other files")

@@ -205,7 +205,9 @@ def selection_problems(results: Results) -> list[str]:
             continue
         ours = on_validation(results, arm.name, chosen.configuration, chosen.metric).stat.mean
         if not math.isclose(chosen.score, ours, abs_tol=1e-9):
-            found.append(f"{arm.label}: selected with a score of {chosen.score:.6f}, its records now give {ours:.6f}")
+            found.append(
+                f"{arm.label}: selected with a score of {chosen.score:.6f}, but its records now give {ours:.6f}"
+            )
     return found
 
 

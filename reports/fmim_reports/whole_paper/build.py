@@ -33,8 +33,8 @@ from fmim_reports.writing.captions import reuse_sentence, source_line
 from fmim_reports.writing.columns import under
 from fmim_reports.writing.tables import Column, Table
 
-TITLE = "AdaTriplet and AutoMargin (MICCAI 2022), every table and figure again"
-QUESTION = "Which numbers of the paper come out here, and what may explain those that do not?"
+TITLE = "AdaTriplet and AutoMargin (MICCAI 2022): all tables and figures reproduced"
+QUESTION = "Which numbers of the paper are reproduced, and what may explain the others?"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ ITEMS = (
     PaperItem("Suppl. Table 3", "grid search against AutoMargin", "automargin_vs_grid", (grid_table,), (heat_plot,)),
     PaperItem("Suppl. Tables 4 and 5", "losses by years after baseline", "baselines", (ours_table, published_table)),
 )
-"""Nothing is trained for Suppl. Table 1(a), which lists augmentations, or Suppl. Table 2, which describes data sets."""
+"""Suppl. Tables 1(a), a list of augmentations, and 2, a description of data sets, need no training."""
 
 
 def build_paper(out: Path) -> Path:
@@ -82,7 +82,7 @@ def build_paper(out: Path) -> Path:
     names = list(dict.fromkeys(item.study for item in ITEMS))
     studies = {name: read_results(out / name) for name in names if study_path(out / name).is_file()}
     if not studies:
-        raise ValueError(f"{out} holds none of the studies {', '.join(names)}: fmim paper runs them")
+        raise ValueError(f"{out} has none of the studies {', '.join(names)}: `fmim paper` runs them")
     report, found, any_study = out / "report", differences(studies), next(iter(studies.values()))
     missing = [name for name in names if name not in studies]
     warnings = [f"Not run yet: {', '.join(missing)}."] if missing else []
@@ -128,5 +128,5 @@ def _studies_table(studies: Mapping[str, Results]) -> Table:
         Column("fingerprint", "Fingerprint"),
     ]
     notes = [f"{name}: {text}" for name, one in studies.items() if (text := reuse_sentence(one.every_trial))]
-    text = "Each study with its report lies in a folder of its own. A reused trial counts as what it cost where it ran."
+    text = "Each study has its own folder with its report. A reused trial counts what it cost where it ran."
     return Table("studies", "The studies", text, columns, rows, notes)

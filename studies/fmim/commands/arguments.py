@@ -73,8 +73,5 @@ def new_folder(option: str, path: Path) -> Path:
         ValueError: it is a file, or something is in it.
     """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise ValueError(
-            f"{option} {path} is there already, and nothing is overwritten: give the name of a new folder, or an empty "
-            "one"
-        )
+        raise ValueError(f"{option} {path} exists and is not overwritten: give a new or an empty folder")
     return path

@@ -25,11 +25,11 @@ app = typer.Typer(
 Data = Annotated[
     str,
     typer.Argument(
-        metavar="NAME|FILE", help="One that `fmim data` lists, or a manifest (CSV).", autocompletion=complete_data
+        metavar="NAME|FILE", help="A data set of `fmim data`, or a manifest (CSV).", autocompletion=complete_data
     ),
 ]
 DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that the data set lies in.")]
-MetadataOnly = Annotated[bool, typer.Option("--metadata-only", help="Read the tables alone, and no image.")]
+MetadataOnly = Annotated[bool, typer.Option("--metadata-only", help="Read only the tables, no images.")]
 PresetName = Annotated[
     str,
     typer.Option(
@@ -76,7 +76,7 @@ def describe(
     from fmim.data.show import as_json, refuse_existing, show_description, write_sheet
 
     if sheet is not None and metadata_only:
-        raise ValueError("--sheet shows images, and --metadata-only looks for none: leave one of them out")
+        raise ValueError("--sheet needs images, but --metadata-only reads none: leave one of them out")
     if sheet is not None and sheet.suffix.lower() != ".png":
         raise ValueError(f"--sheet {sheet} is a PNG picture: call it {sheet.with_suffix('.png')}")
     refuse_existing("--sheet", sheet)
@@ -95,7 +95,7 @@ def check(
     data: Data,
     data_root: DataRoot = None,
     metadata_only: MetadataOnly = False,
-    csv: Annotated[Path | None, typer.Option(help="Also write every place of every problem to this CSV file.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Also write all places of all problems to this CSV file.")] = None,
     preset: PresetName = "quick",
     seed: Seed = 0,
 ) -> None:
@@ -108,7 +108,7 @@ def check(
     console = TextConsole()
     refuse_existing("--csv", csv)
     listing = _listing(data, data_root, preset, seed, metadata_only)
-    images = f"{len(listing.index)} images; none was looked for"
+    images = f"{len(listing.index)} images; no image file was looked for"
     if not metadata_only:
         begun = time.perf_counter()
         check_files(listing, console)
@@ -118,7 +118,7 @@ def check(
     show_findings(listing.findings, console)
     if csv is not None:
         write_findings(listing.findings, csv)
-        console.say(f"every place: {csv}")
+        console.say(f"all places: {csv}")
     if listing.findings.errors:
         raise typer.Exit(BAD_INPUT)
 
@@ -148,7 +148,7 @@ def prepare(
         return
     show_findings(listing.findings, console)
     if listing.findings.errors:
-        hint = "no bank was made; `fmim data check` looks at the images too, and its --csv names every place"
+        hint = "no bank was made; `fmim data check` also checks the images, and its --csv lists all places"
         console.say(hint)
         raise typer.Exit(BAD_INPUT)
     begun, source, size = time.perf_counter(), listing.source(), find_preset(preset).image_size
@@ -159,7 +159,7 @@ def prepare(
 
 @app.command()
 def manifest(
-    data: Annotated[str, typer.Argument(metavar="NAME", help="One in files that `fmim data` lists.")],
+    data: Annotated[str, typer.Argument(metavar="NAME", help="A data set of `fmim data` that has files.")],
     data_root: Annotated[Path, typer.Option("--data-root", help="Folder that the data set lies in.")],
     out: Annotated[Path, typer.Option("--out", help="CSV file in a folder that holds the images, e.g. DIR/mine.csv.")],
 ) -> None:
@@ -174,9 +174,7 @@ def manifest(
 
     if data not in DATA_SETS.kinds():
         known = ", ".join(DATA_SETS.kinds())
-        raise ValueError(
-            f"there is no data set in files called {data!r}; there are {known} (a manifest is one already)"
-        )
+        raise ValueError(f"unknown data set in files {data!r}; there are {known} (a manifest needs no other)")
     refuse_existing("--out", out)
     listing = find_listing(data, data_root)
     text, count = manifest_of(listing, out.parent)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fmim.plan import Plan
 
 STUDIES, BANKS = Path("runs"), "banks"
-"""The folder of studies if nothing is said, and in it that of their banks; MLflow's database lies beside them."""
+"""The default folder of studies, which also holds their banks and MLflow's database."""
 
 
 class Options(Config):
@@ -75,14 +75,14 @@ class Options(Config):
         int,
         Option(
             min=1,
-            help="Splits into folds to search on; the first selects, the others show how much of that is chance.",
+            help="Splits into folds to search on; the first selects, the others show how much is chance.",
         ),
     ] = 1
     until_decided: Annotated[
         bool, Option("--until-decided", help="Add seeds to compared arms until every comparison is decided.")
     ] = False
     max_seeds: Annotated[
-        int | None, Option(min=2, help="Most seeds of --until-decided; default three times the first.")
+        int | None, Option(min=2, help="Maximum seeds of --until-decided; default: three times the first.")
     ] = None
     backend: Annotated[Literal["ray", "inline"], Option(help="inline: one trial at a time, in this process.")] = "ray"
     address: Annotated[str | None, Option(help="Address of a running Ray cluster, e.g. auto.")] = None
@@ -127,12 +127,12 @@ class Options(Config):
         if self.backend == "inline" and self.address:
             raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
         if self.max_seeds is not None and not self.until_decided:
-            raise ValueError("--max-seeds ends --until-decided: give both, or --replicates for a fixed number of seeds")
+            raise ValueError("--max-seeds needs --until-decided: give both, or --replicates for a fixed number")
         if self.cohort is not None and self.data != PHANTOM:
             raise ValueError(f"--cohort draws phantoms, but --data is {self.data}: leave one of them out")
         of_phantoms = [path for path, _ in self._changes if path.startswith("phantom.")]
         if of_phantoms and self.data != PHANTOM:
-            raise ValueError(f"--set {of_phantoms[0]} is of phantoms, but --data is {self.data}: leave one of them out")
+            raise ValueError(f"--set {of_phantoms[0]} is for phantoms, but --data is {self.data}: leave one out")
         return self
 
     @cached_property

@@ -58,7 +58,7 @@ def overview(
     `fmim run` and `fmim report` keep it current.
     """
     if not folder.is_dir():
-        raise ValueError(f"{folder} is not a folder: give the one in which studies lie, e.g. runs")
+        raise ValueError(f"{folder} is not a folder: give the folder of the studies, e.g. runs")
     from fmim.runner.folder.overview import write_overview
 
     TextConsole().say(f"overview: {write_overview(folder)}")
@@ -72,11 +72,12 @@ TrustCode = Annotated[
     bool, typer.Option("--trust-code", help="Run the Python code that OUT brings, though you have not run it before.")
 ]
 OfSplit = Annotated[
-    Literal["train", "test"] | None, typer.Option("--split", help="Of tables, only the subjects on this side.")
+    Literal["train", "test"] | None,
+    typer.Option("--split", help="For tables: only subjects on this side."),
 ]
 OfSide = Annotated[
     Literal["L", "R"] | None,
-    typer.Option("--side", help="Of images without a table: R is mirrored, as right sides in tables are."),
+    typer.Option("--side", help="Side of images without a table; R is mirrored, as in tables."),
 ]
 
 
@@ -116,19 +117,22 @@ def embed(
 def match(
     out: StudyFolder,
     query: Annotated[
-        list[str], typer.Argument(metavar="QUERY...", help="Images of people to find; or a table, by its later visits.")
+        list[str], typer.Argument(metavar="QUERY...", help="Images of people to find, or a table (its later visits).")
     ],
     arm: Arm,
     gallery: Annotated[
-        str, typer.Option("--gallery", metavar="TABLE|FOLDER", help="Where to look: a table's baselines, or a folder.")
+        str,
+        typer.Option(
+            "--gallery", metavar="TABLE|FOLDER", help="Where to search: a table (its baselines), or a folder."
+        ),
     ],
     seed: Seed = 0,
-    top: Annotated[int, typer.Option("--top", min=1, help="Candidates of each query.")] = 20,
+    top: Annotated[int, typer.Option("--top", min=1, help="Candidates for each query.")] = 20,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="DIR", help="New folder for matches.csv and a picture of each query.")
     ] = None,
-    sheets: Annotated[int, typer.Option("--sheets", min=0, help="Pictures at most, of the first queries.")] = 20,
-    all_images: Annotated[bool, typer.Option("--all-images", help="Look in all visits of a gallery's table.")] = False,
+    sheets: Annotated[int, typer.Option("--sheets", min=0, help="Pictures, at most; the first queries get one.")] = 20,
+    all_images: Annotated[bool, typer.Option("--all-images", help="Search all visits of the gallery's table.")] = False,
     data_root: DataRoot = None,
     split: OfSplit = None,
     side: OfSide = None,

@@ -20,7 +20,7 @@ from fmim_core.config import in_words
 from fmim_spaces.domain import as_meant
 
 OF_RUN = ("data", "cohort", "epochs", "seed")
-"""What may be varied and is an option of a run; every other field is one of `--set`."""
+"""Fields that can be varied and are options of a run; all others are fields of `--set`."""
 
 
 @takes_options("out", "studies", "fresh")
@@ -65,7 +65,7 @@ def at_settings(out: Path, each: Options, vary: Sequence[str], console: TextCons
     several.check()
     study, _ = each.declared()
     if not study.comparison_pairs:
-        raise ValueError(f"study {study.name!r} compares no arms, so there is no answer to look at: give it a baseline")
+        raise ValueError(f"study {study.name!r} compares no arms, so there is no result to check: give it a baseline")
     for text in vary:
         field, _, listed = text.partition("=")
         values = [value.strip() for value in listed.split(",")]

@@ -115,7 +115,7 @@ class Several:
                         raise
                     self.console.error(f"{member.name}: {error}")
                 if code == INTERRUPTED:
-                    self.console.say(f"interrupted: the same {self.command} goes on with all studies")
+                    self.console.say(f"interrupted: the same {self.command} resumes all studies")
                     return INTERRUPTED
                 codes.append(code)
         self.console.say(f"\nreport of all: {self.report()}")

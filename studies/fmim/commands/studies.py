@@ -54,10 +54,10 @@ def new(
 
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", study):
         raise ValueError(
-            f"{study!r} cannot be the name of a study: give small letters, digits and _, first a letter, e.g. {EXAMPLE}"
+            f"{study!r} cannot be a study's name: give a lower-case letter, then letters, digits or _, e.g. {EXAMPLE}"
         )
     if study in catalogue.names():
-        raise ValueError(f"{study!r} is one of `fmim list`: choose another name, e.g. {EXAMPLE}")
+        raise ValueError(f"{study!r} is a study of `fmim list`: choose another name, e.g. {EXAMPLE}")
     files = new_files(study, loss)
     if there := [str(path) for path in files if os.path.lexists(path)]:
         raise ValueError(f"{' and '.join(there)} would be overwritten: choose another name, or move it away first")
@@ -84,7 +84,7 @@ def plan(
     """
     options.check()
     if calibrate and as_json:
-        raise ValueError("--calibrate writes calibration.json, and --json prints the plan: leave one of them out")
+        raise ValueError("--calibrate writes calibration.json, but --json only prints the plan: leave one of them out")
     TextConsole(stderr=True).stage(LOADING)
     if calibrate:
         from fmim.terminal.plan import predict_here
@@ -135,7 +135,7 @@ def run(options: Options, dry_run: DryRun = False) -> None:
 
 def status(
     out: StudyFolder,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again while the study runs.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Update it while the study runs.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show how far a study is, what runs now, and the time left."""
@@ -143,7 +143,7 @@ def status(
     from fmim.terminal.status import StudyStatus, watch_status
 
     if watch and as_json:
-        raise ValueError("--json is printed once, and --watch again and again: leave one of them out")
+        raise ValueError("--json prints once, but --watch prints repeatedly: leave one of them out")
     if watch:
         watch_status(folder, TextConsole())
     elif as_json:

@@ -215,7 +215,7 @@ def _power(power: Power, source: str) -> str:
     return f"{power.seeds} seeds {found} and {equal} ({source}).{helps}"
 
 
-TIMED = ("start-up, s", "step, ms", "evaluation, ms an image", "memory, GB")
+TIMED = ("start-up, s", "step, ms", "evaluation, ms per image", "memory, GB")
 
 
 def predict_here(plan: Plan, setup: Setup, console: TextConsole) -> CalibrationFile:
@@ -243,6 +243,6 @@ def predict_here(plan: Plan, setup: Setup, console: TextConsole) -> CalibrationF
     console.say(
         f"predicted from {prediction.calibration['trials']} short trials: {duration(found.wall_s)} for "
         f"{about}{found.trials} trials{besides}, {prediction.slots} at once; {found.device_seconds / 3600:.3g} "
-        f"device-hours; at most {found.peak_memory / 1e9:.2f} GB of memory a trial"
+        f"device-hours; at most {found.peak_memory / 1e9:.2f} GB of memory per trial"
     )
     return prediction

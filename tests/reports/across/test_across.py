@@ -132,9 +132,9 @@ def test_other_seeds_on_the_same_data_are_not_paired(studies: Studies) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("data", "another test set: the data set phantom has another content (fingerprint)"),
-        ("metric", "another primary metric: CMC top-1, not mAP"),
-        ("knees", "another task: a random ranking scores 8.00 %, not 5.00 %"),
+        ("data", "the content of the data set phantom differs (fingerprint)"),
+        ("metric", "the primary metric is CMC top-1, not mAP"),
+        ("knees", "the tasks differ: a random ranking scores 8.00 %, not 5.00 %"),
     ],
 )
 def test_where_a_difference_means_nothing_there_is_none_and_it_is_said_why(

@@ -56,7 +56,7 @@ def test_a_file_that_cannot_be_used_is_named_and_its_record_still_counts(out: Pa
     results = read_results(out)
     why = {problem.where.removesuffix(".queries.parquet"): problem.why for problem in results.problems}
     expected = {
-        "triplet_grid.c02.seed1": "other queries than the study's other files",
+        "triplet_grid.c02.seed1": "different queries from the study's other files",
         "triplet_q1.c00.seed0": "is damaged or of another record",
         "triplet_q1.c00.seed1": "is missing",
         "triplet_q1.c00.seed2": "is damaged or of another record",

@@ -163,5 +163,5 @@ def test_chest_radiographs_stand_beside_the_papers_chest_radiographs(tmp_path: P
 
 
 def test_a_folder_without_any_of_the_studies_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"holds none of the studies baselines, .*: fmim paper runs"):
+    with pytest.raises(ValueError, match=r"has none of the studies baselines, .*: `fmim paper` runs"):
         build_paper(tmp_path)

@@ -45,9 +45,9 @@ def test_the_terminal_shows_all_within_80_columns(runs: Path) -> None:
     assert "study: seed 0 1 0" in cells
     assert "study: preset quick quick paper" in cells
     assert "A ε = 0.5, β = 0.5 16 3 min 12 s 79.00 ± n/a 75.00 ± 0.71 (5)" in cells
-    assert "B − A, not paired, since seeds differ, over 5 and 5 seeds" in cells
+    assert "B − A, not paired, because seeds differ, over 5 and 5 seeds" in cells
     assert "AdaTriplet + grid search +0.00 −2.31 to +2.31 1.000 inconclusive" in cells
-    assert "C − A is not given: another test set: of oai, not of phantom." in cells
+    assert "C − A is not given: the test set is that of oai, not of phantom." in cells
 
 
 def test_json_stands_alone_on_standard_output_and_the_page_beside_it(
@@ -67,7 +67,7 @@ def test_json_stands_alone_on_standard_output_and_the_page_beside_it(
         (["quick", "./quick"], "quick is given twice: give each study once"),
         (["quick", "reel"], "no such folder: reel. Did you mean 'real'?"),
         (["quick", "empty"], "empty is not a study's folder: it has no study.json"),
-        (["quick", "real", "--out", "."], "--out . is there already, and nothing is overwritten"),
+        (["quick", "real", "--out", "."], "--out . exists and is not overwritten"),
     ],
 )
 def test_what_cannot_be_compared_is_named(runs: Path, fmim_here: Program, arguments: list[str], says: str) -> None:

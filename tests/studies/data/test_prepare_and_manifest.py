@@ -138,7 +138,7 @@ def test_data_alone_lists_names_and_commands(fmim: Fmim, clinic: Path) -> None:
         (("describe", "chestxray"), "the path of a manifest (a CSV file). Did you mean 'chestxray14'?"),
         (("check", "phantom", "--preset", "tiny"), "unknown preset 'tiny'; there are smoke, quick, full, paper"),
         (("prepare", "clinic"), "clinic needs --data-root"),
-        (("manifest", "phantom", "--data-root", ".", "--out", "x.csv"), "no data set in files called 'phantom'"),
+        (("manifest", "phantom", "--data-root", ".", "--out", "x.csv"), "unknown data set in files 'phantom'"),
         (("bogus",), "No such command 'bogus'"),
         (("describe", "phantom", "--sheet", "sheet.jpg"), "--sheet sheet.jpg is a PNG picture: call it sheet.png"),
     ],

@@ -206,7 +206,7 @@ def test_epochs_is_short_for_a_change_and_phantoms_are_changed_only_where_they_a
     _, long = Options(study="lambda_sweep", changes=["epochs=7"]).declared()
     assert short == long
     assert short.changed == (("epochs", 7),)
-    with pytest.raises(ValueError, match=r"--set phantom.ageing is of phantoms, but --data is x.csv"):
+    with pytest.raises(ValueError, match=r"--set phantom.ageing is for phantoms, but --data is x.csv"):
         Options(study="lambda_sweep", data="x.csv", changes=["phantom.ageing=2"])
 
 

@@ -84,8 +84,8 @@ def test_it_writes_a_study_of_any_loss_of_the_library_whose_values_can_all_be_tr
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("My-Study", "'My-Study' cannot be the name of a study: give small letters, digits and _, first a letter"),
-        ("baselines", "'baselines' is one of `fmim list`: choose another name, e.g. my_study"),
+        ("My-Study", "'My-Study' cannot be a study's name: give a lower-case letter"),
+        ("baselines", "'baselines' is a study of `fmim list`: choose another name, e.g. my_study"),
         ("there", "there.py would be overwritten: choose another name, or move it away first"),
     ],
 )

@@ -141,7 +141,7 @@ def test_a_page_of_somebody_else_stays(tmp_path: Path, fmim_here: Program) -> No
     missing = fmim_here("overview", "rnus", cwd=tmp_path)
     assert (missing.returncode, missing.stderr.strip()) == (
         2,
-        "error: rnus is not a folder: give the one in which studies lie, e.g. runs",
+        "error: rnus is not a folder: give the folder of the studies, e.g. runs",
     )
 
 
