@@ -32,10 +32,10 @@ FRAMES: Mapping[str, Frame] = {frame.name: frame for frame in (TRIALS, EPOCHS, M
 
 
 def load(out: str | Path) -> StudyResults:
-    """Return the results of the study in the folder `out` as they are now, if it is running as far as it has come.
+    """Return the results that the study in the folder `out` has now; it may still run.
 
     Raises:
-        ValueError: no readable study.json of a known schema in `out`.
+        ValueError: `out` has no study.json that this version can read.
     """
     return StudyResults(read_results(Path(out)))
 
@@ -44,10 +44,9 @@ def load(out: str | Path) -> StudyResults:
 class StudyResults:
     """A study's results as tidy pandas frames, and any table or figure of its report.
 
-    The columns of a frame, with their types and units, are those of `describe(name)`. Metrics are fractions, costs are
-    in seconds. What is not known is NA. Trials that failed, diverged or are missing have rows like all others, whose
-    `status` says so and whose metrics are NaN. pandas leaves NaN out of a mean; a report shows a mean of completed
-    trials over a value that is not a number as not a number.
+    `describe(name)` gives the type and unit of each column of a frame. Metrics are fractions, costs are seconds, and
+    unknown values are NA. Failed, diverged and missing trials have rows too, with their `status` and without metrics.
+    pandas leaves NaN out of a mean; in a report, the mean of completed trials with a NaN is NaN.
     """
 
     results: Results
@@ -59,12 +58,12 @@ class StudyResults:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The files in the study's folder that do not count, and why; none for a clean run."""
+        """The files in the study's folder that do not count, with the reason."""
         return self.results.problems
 
     @cached_property
     def verdict(self) -> str:
-        """The answer of the report in one sentence, then what was found, and what that does not show."""
+        """The answer in one sentence, then the findings, then the cautions."""
         verdict = contents_of(self.results).verdict(self.results)
         findings, cautions = ([f"- {said}" for said in found] for found in (verdict.findings, verdict.cautions))
         return "\n".join([verdict.answer, verdict.lead, *findings, "Cautions:", *cautions])
@@ -81,7 +80,7 @@ class StudyResults:
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
-        """One row per trial, metric and year, on what its stage measures: validation in the search, else the test set.
+        """One row per trial, metric and year: of validation in the search, of the test set otherwise.
 
         `year` is NA for all years together.
         """
@@ -89,12 +88,12 @@ class StudyResults:
 
     @cached_property
     def years(self) -> pd.DataFrame:
-        """The part of `metrics` that a report's table by year is made of: the test set, without other search splits."""
+        """The rows of `metrics` that the report's table by year uses: the test set, without other search splits."""
         return YEARS.of(self.results)
 
     @cached_property
     def queries(self) -> pd.DataFrame:
-        """One row per test query and replicate or reference: what is known of it, and what was found."""
+        """One row per test query and replicate or reference: facts about the query, and the images it found."""
         return QUERIES.of(self.results)
 
     @cached_property
@@ -104,11 +103,11 @@ class StudyResults:
 
     @property
     def frames(self) -> dict[str, str]:
-        """The name of each frame with what one row of it is."""
+        """The name of each frame, and what one of its rows is."""
         return {name: frame.row for name, frame in FRAMES.items()}
 
     def describe(self, frame: str) -> pd.DataFrame:
-        """Return the columns of a frame, one row each: column, dtype, unit, description.
+        """Return one row for each column of a frame: its name, dtype, unit and description.
 
         Raises:
             ValueError: there is no such frame.
@@ -118,11 +117,11 @@ class StudyResults:
 
     @property
     def tables(self) -> dict[str, str]:
-        """The name of each table of the report, as its file is called, with its title."""
+        """The name of each table of the report (its file's name), and its title."""
         return {name: table.title for name, table in self._tables.items()}
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table of the report as its CSV file has it: metrics as fractions, published values as in its title.
+        """Return a table of the report as in its CSV file: metrics are fractions, published values as its title says.
 
         Raises:
             ValueError: the report has no such table.
@@ -132,25 +131,25 @@ class StudyResults:
 
     @property
     def figures(self) -> dict[str, str]:
-        """The name of each figure of the report, as its files are called, with its title.
+        """The name of each figure of the report (its files' name), and its title.
 
-        One that cannot be drawn yet has a name without its metric, and instead of a title the reason.
+        A figure that cannot be drawn yet has the reason in place of the title, and a name without the metric.
         """
         return {
             name: plot.title if isinstance(plot, Plot) else f"not drawn: {plot}" for name, plot in self._plots.items()
         }
 
     def plot(self, name: str, ax: Axes | None = None) -> Figure | SubFigure:
-        """Draw a figure of the report: as a new figure, or in place of one's own axes, in the report's look.
+        """Draw a figure of the report in its look, as a new figure or in place of your axes.
 
         Args:
-            ax: axes of `plt.subplots()` or `figure.add_subplot()`. The figure, which may have several panels, takes
-                their place as a part of their own figure, and is returned; the axes are removed. Their figure is to
-                have matplotlib's constrained layout; one without any gets it.
+            ax: axes of `plt.subplots()` or `figure.add_subplot()`. The drawing, which may have several panels, replaces
+                them in their figure, and is returned. Their figure needs matplotlib's constrained layout; a figure
+                without any layout gets it.
 
         Raises:
-            ValueError: the report has no such figure, or `ax` is no place for one; says why.
-            NothingToDraw: its data do not exist yet; says what is missing.
+            ValueError: the report has no such figure, or it does not fit in place of `ax`; says why.
+            NothingToDraw: its data do not exist yet; says which.
         """
         not_drawn = [f"{name} ({why})" for name, why in self._plots.items() if isinstance(why, NothingToDraw)]
         _known(name, self._plots, "figure", f" (not drawn yet: {'; '.join(not_drawn)})" if not_drawn else "")
