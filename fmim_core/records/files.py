@@ -8,7 +8,8 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -73,6 +74,43 @@ def set_aside(path: Path) -> Path:
     place = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
     path.rename(place)
     return place
+
+
+class FolderGone(OSError):
+    """A folder is no longer the one at its place; the message says where it is, if that can be known."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder at its place, known by its inode: it may be moved, deleted or replaced while somebody writes into it."""
+
+    path: Path
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> Place:
+        """Return that of a folder as it is now; it is made where there is none."""
+        path.mkdir(parents=True, exist_ok=True)
+        return cls(path, path.stat().st_ino)
+
+    def check(self) -> None:
+        """Raise `FolderGone` unless it is still the same folder: a file would make a new one, or lie in another."""
+        try:
+            same = self.path.stat().st_ino == self.inode
+        except (FileNotFoundError, NotADirectoryError):
+            same = False
+        if not same:
+            raise FolderGone(
+                f"{self.path} was {self._fate()} while the study ran, and nothing more is written: put it back to go on"
+            )
+
+    def _fate(self) -> str:
+        for handle in Path("/proc/self/fd").glob("*"):  # of Linux: what this process has open
+            with suppress(OSError):
+                if handle.stat().st_ino == self.inode:
+                    now = os.readlink(handle)
+                    return "deleted" if now.endswith(" (deleted)") else f"moved to {now}"
+        return "moved or deleted"
 
 
 def now() -> str:

@@ -25,6 +25,7 @@ from fmim_core.records import (
     EpochRow,
     Metrics,
     MetricValues,
+    Place,
     Record,
     SoFar,
     Status,
@@ -49,12 +50,19 @@ class RunSettings:
 
     device_share: of the device that the trial has to itself, 1 for all of it.
     checkpoint_every_s: seconds between two checkpoints, at the end of an epoch; 0 for every epoch.
+    place: the folder `out` as it was; where that is another one by now, nothing is written.
     """
 
     out: Path
     device: str = "auto"
     device_share: float = 1.0
     checkpoint_every_s: float = 30.0
+    place: Place | None = None
+
+    def check(self) -> None:
+        """Raise `FolderGone` where the folder is no longer the one that the study began in."""
+        if self.place is not None:
+            self.place.check()
 
 
 def training_of(spec: TrialSpec, development: ImageSet, device: torch.device) -> Evaluator:
@@ -159,6 +167,7 @@ class Trial:
         return bank
 
     def _save(self, training: Evaluator) -> None:
+        self._settings.check()
         about = {"fingerprint": self.spec.fingerprint, "complete": False, "peak_memory": self._peak_memory()}
         content = about | {"training": training.state(), "so_far": self.so_far.model_dump(mode="json")}
         write_checkpoint(self._checkpoint, content)
@@ -190,6 +199,7 @@ class Trial:
     def _complete(self, training: Evaluator) -> None:
         """Evaluate the kept model, and keep it where it is a replicate's; then the record is written."""
         model, (epoch, validation) = training.finish(), training.kept
+        self._settings.check()
         measured = self._measured(training, validation)
         if self.spec.keeps_model:
             # Weights alone; of a fold ensemble named by the number of the fold's model, and not those of its losses.
@@ -216,6 +226,7 @@ class Trial:
         }
 
     def _write(self, status: Status, **parts: Any) -> None:
+        self._settings.check()
         self.record = self._record(status, **parts)
         self.record.save(self._settings.out)
 

@@ -42,6 +42,7 @@ from fmim_core.records import (
     SOME_FAILED,
     Execution,
     FoldEntry,
+    Place,
     StudyFile,
     now,
     progress_path,
@@ -169,9 +170,9 @@ class _Execution:
         except KeyboardInterrupt:
             code = INTERRUPTED
             raise
-        except (OSError, ClusterLost) as error:  # a full disk, Ray gone
+        except (OSError, ClusterLost) as error:  # a full disk, Ray or the folder gone
             code = SOME_FAILED
-            self.observer.error(f"{error}. All records are safe: the same command resumes from them")
+            self.observer.error(f"{error}. The same command resumes from the records that are there")
         finally:  # whatever becomes of trials and report, no run may stay RUNNING
             self.observer.stage("bringing MLflow up to date: the answer, the report, and the selected models")
             tracker.close(STATUS_OF_STUDY[code], out)
@@ -248,10 +249,11 @@ def kept_current(
         command: goes on with the study, where there is one.
         show: takes how far it is, and the seconds that are left, with those of the report and MLflow.
     """
-    over = threading.Event()
+    over, place = threading.Event(), Place.of(out)
 
     def write() -> None:
-        with suppress(OSError):  # a full disk: this is no result, and the next record says so
+        with suppress(OSError):  # no folder any more, or a full disk: this is no result, and the next record says so
+            place.check()
             study.document(command).write(progress_path(out))
 
     def keep() -> None:
@@ -271,3 +273,4 @@ def kept_current(
         thread.join()
         study.running.clear()
         write()
+    place.check()

@@ -12,7 +12,7 @@ import torch
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
-from fmim_core.records import EpochRow, Record
+from fmim_core.records import EpochRow, Place, Record
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 
@@ -69,7 +69,7 @@ class Backend(ABC):
 
     def settings(self, out: Path) -> RunSettings:
         """Return the settings of trials whose records lie in a folder."""
-        return RunSettings(out, "cuda" if self.gpus else "cpu", device_share=self.share)
+        return RunSettings(out, "cuda" if self.gpus else "cpu", device_share=self.share, place=Place.of(out))
 
     @abstractmethod
     def check(self, bank: Bank) -> None:
@@ -138,6 +138,7 @@ class Inline(Backend):
         trial = Trial(spec, settings)
         while trial.record is None:
             row = trial.step()
+            settings.check()
             if row is not None:
                 trials.epoch(spec, row)
             if spec.rungs and trial.record is None:

@@ -17,7 +17,7 @@ from ray.tune.search import Searcher
 from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import TrialSource
 from fmim.runner.backends.ray_cluster import ClusterLost, RayCluster
-from fmim_core.records import Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
+from fmim_core.records import Code, Cost, EpochRow, FolderGone, Record, SoFar, TrialError, now, read_record
 from fmim_core.trial.cost import cut_off, earlier_attempts
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
@@ -152,8 +152,8 @@ class Driver(tune.Callback):
 
         An error of the driver's own it would take for the trial's, and try that again.
         """
-        if self._error is not None:
-            raise self._error
+        if (fault := self._fault()) is not None:
+            raise fault
         if self._deaths.total() >= self._deaths_allowed:
             self._lost(f"{self._deaths.total()} Ray workers died before any had trained an epoch")
         if not self._has_workers and not self._deaths and time.monotonic() - self._began > WORKER_S:
@@ -161,6 +161,14 @@ class Driver(tune.Callback):
 
     def _lost(self, why: str) -> NoReturn:
         raise ClusterLost(f"{why}\n{last_words(self._cluster.logs)}--backend inline needs none")
+
+    def _fault(self) -> BaseException | None:
+        """Return what ends the run, if anything does; the study's folder may have gone, too."""
+        try:
+            self._settings.check()
+        except FolderGone as gone:
+            self._error = self._error or gone
+        return self._error
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         self._has_workers = True
@@ -181,6 +189,7 @@ class Driver(tune.Callback):
     def on_trial_complete(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         given, out = self._given.pop(trial.trial_id), self._settings.out
         try:
+            self._settings.check()
             record, written = given.ended, read_record(out, given.spec.id)
             assert record is not None
             if record.status == "stopped":
@@ -194,12 +203,12 @@ class Driver(tune.Callback):
             raise
 
     def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
-        if self._error is None:
+        if self._fault() is None:
             self._record_of_dead_worker(trial)  # the attempt that follows finds it
             self._given[trial.trial_id].so_far = None
 
     def on_trial_error(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
-        if self._error is None:
+        if self._fault() is None:
             record, given = self._record_of_dead_worker(trial), self._given.pop(trial.trial_id)
             # Tune recovers a trial that runs, but not one whose worker, used before, dies when it is to begin.
             if given.so_far is None and self._deaths[given.spec.id] <= RETRIES:

@@ -20,15 +20,22 @@ OWNER_ASKS_S = 0.1  # more than it takes `owner` to see whether a folder is in u
 
 
 @contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Let one process at a time into this block for the same folder; on a drive without locks, all at once."""
+def _opened(folder: Path) -> Iterator[int]:
+    """Have the folder open, by which the system tells where it is if it is moved (`Place`)."""
     handle = os.open(folder, os.O_RDONLY)
     try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Let one process at a time into this block for the same folder; on a drive without locks, all at once."""
+    with _opened(folder) as handle:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(handle)
 
 
 def owner(out: Path) -> str | None:
@@ -57,7 +64,10 @@ def locked(out: Path) -> Iterator[str]:
         ValueError: somebody runs in it; names the machine and the process.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(out / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+", encoding="utf-8") as file:
+    with (
+        _opened(out),
+        os.fdopen(os.open(out / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+", encoding="utf-8") as file,
+    ):
         try:
             _lock(file)
         except BlockingIOError:
