@@ -34,7 +34,7 @@ OVERFLOW = "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).ma
 def test_the_report_fits_the_window_and_has_no_barriers(browser: Browser, url: str, width: int, scheme: str) -> None:
     with visited(browser, url, width, color_scheme=scheme) as visit:
         page = visit.page
-        assert page.locator("figure svg").count() == 11
+        assert page.locator("figure svg").count() == 12
         assert width == PHONE or page.evaluate("document.documentElement.scrollHeight") <= SCREENS * 900
         assert visit.barriers() == []
         score = page.locator("#test_metrics tbody td:nth-child(2)").first.bounding_box()
@@ -137,7 +137,7 @@ def test_without_scripts_everything_is_there(browser: Browser, url: str, tmp_pat
         visit.page.goto(f"{alone.as_uri()}#power")
         expect(visit.page.locator("#power table").first).to_be_visible()
         visit.page.evaluate(OPEN)
-        assert visit.page.locator("figure svg:visible").count() == 11
+        assert visit.page.locator("figure svg:visible").count() == 12
         assert visit.page.locator(".table:visible").count() == visit.page.locator(".table").count()
         assert visit.errors == []
 

@@ -65,7 +65,7 @@ def test_page_is_self_contained_and_accessible(reported: Path) -> None:
     assert '<html lang="en">' in text
     assert "prefers-color-scheme: dark" in text
     assert tags.count("table") == tags.count("caption")
-    assert [bool(given["role"] == "img" and given["aria-label"]) for tag, given in found if tag == "svg"] == [True] * 11
+    assert [bool(given["role"] == "img" and given["aria-label"]) for tag, given in found if tag == "svg"] == [True] * 12
     ids = [given["id"] for _, given in found if "id" in given and not re.search(r"-DejaVu", given["id"])]
     assert len(ids) == len(set(ids))
     inside = [load for load in loads if not load.startswith(("#", "data:"))]

@@ -22,7 +22,7 @@ from fmim_reports.stats.differences import (
 )
 from fmim_reports.stats.fanova import Importance, importance
 from fmim_reports.stats.mean_squares import Variances
-from fmim_reports.stats.power import ENOUGH_POWER, Needed, Power, power_of, smallest_difference
+from fmim_reports.stats.power import ENOUGH_POWER, Needed, Power, power_of
 from fmim_reports.stats.replicates import Bounded, MeanSE, mean_se
 from fmim_reports.stats.search import ExpectedBest, area_under, best_so_far, cost_ratio, expected_best
 from fmim_reports.stats.settings import OverSettings, mean_over_settings
@@ -31,6 +31,6 @@ __all__ = [
     "ENOUGH_POWER", "UNKNOWN", "Crossed", "Equivalence", "ExpectedBest", "Holm", "Importance", "Bounded", "MeanSE",
     "Needed", "OverSettings", "PairedDifference", "Power", "Uncertainty", "Variances", "against_itself", "area_under",
     "best_so_far", "cost_ratio", "crossed_difference", "crossed_mean", "equivalence", "expected_best", "holm",
-    "importance", "mean_over_settings", "mean_se", "paired_difference", "power_of", "smallest_difference",
+    "importance", "mean_over_settings", "mean_se", "paired_difference", "power_of",
     "smallest_margins", "superiority", "unpaired_difference", "welch",
 ]  # fmt: skip

@@ -88,18 +88,6 @@ def power_of(variances: Variances, seeds: int, margin: float, measured: int, alp
     )
 
 
-def smallest_difference(variances: Variances, seeds: int, alpha: float = 0.05) -> float | None:
-    """Return the true difference that the t test finds with a probability of `ENOUGH_POWER`; None where nothing varies.
-
-    It makes no use of the difference that was found.
-
-    Raises:
-        ValueError: fewer than two seeds, or `alpha` outside (0, 1).
-    """
-    tests = _Tests.of(variances, seeds, alpha)
-    return None if tests is None else _first(tests.find, tests.se)
-
-
 @dataclass(frozen=True)
 class _Tests:
     """The tests as they would come out again and again: an SE, and the SE, t and weight of each outcome.

@@ -195,9 +195,9 @@ def baselines_verdict(results: Results) -> Verdict:
         return verdict_of(results, ["No loss has a completed test replicate yet."], own=own)
     best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
     first = (
-        f"Over all {results.interval.plural if results.dated else 'queries'} test mAP is highest with "
-        f"{results.arm(best).group}, {estimate_text(every[best])}, and lowest with {results.arm(worst).group}, "
-        f"{estimate_text(every[worst])}."
+        f"{results.arm(best).group} has the highest test mAP over all "
+        f"{results.interval.plural if results.dated else 'queries'}, {estimate_text(every[best])}; "
+        f"{results.arm(worst).group} has the lowest, {estimate_text(every[worst])}."
     )
     notes = (paper_sentence(published.paper_data(results)), *published.footnotes(["SoftTriplet"]))
     findings = (*plain_sentences(results), first, *_fall(results, [*means]), *notes)
@@ -215,7 +215,7 @@ def _fall(results: Results, arms: Sequence[str]) -> list[str]:
         return []
 
     def described(arm: str) -> str:
-        values = f"{in_percent(first[arm])} to {in_percent(last[arm])} %, {in_percent(falls[arm])} percentage points"
+        values = f"{in_percent(first[arm])} to {in_percent(last[arm])} %, {in_percent(falls[arm])} points"
         return f"{results.arm(arm).group} ({values})"
 
     most, least = max(falls, key=falls.__getitem__), min(falls, key=falls.__getitem__)

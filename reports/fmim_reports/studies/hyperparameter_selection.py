@@ -27,7 +27,15 @@ from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.columns import ARM, configuration_column
-from fmim_reports.writing.formats import SYMBOLS, configuration_text, decimal, in_percent, mean_se_text, value_text
+from fmim_reports.writing.formats import (
+    SYMBOLS,
+    configuration_text,
+    decimal,
+    in_percent,
+    listed,
+    mean_se_text,
+    value_text,
+)
 from fmim_reports.writing.tables import Column, Table
 
 _WHY_EPOCHS_MATTER = "Which value is selected, and by how much, may change with the length of a training."
@@ -175,21 +183,20 @@ def selection_verdict(results: Results) -> Verdict:
     chosen = [method for method in found if method.arm.configuration]
     if not chosen:
         return verdict_of(results, ["No method has a selected configuration yet."], own=own)
-    listed = "; ".join(f"{method.arm.label}: {configuration_text(method.arm.configuration)}" for method in chosen)
+    selected = "; ".join(f"{method.arm.label}: {configuration_text(method.arm.configuration)}" for method in chosen)
     data = published.paper_data(results).name
     same = [m.arm.label for m in chosen if key_of(m.arm.configuration or {}) == key_of(_paper(m, data))]
-    agree = f"{len(same)} of {len(chosen)} are the published choice for {data}{': ' + ', '.join(same) if same else ''}."
-    findings = [f"Validation selects {listed}."]
-    known = {
-        f"{m.arm.label} ({in_percent(m.spread)} percentage points)": m.spread for m in found if m.spread is not None
-    }
+    which = f" ({listed(same)})" if same else ""
+    agree = f"Validation selects the paper's value for {data} for {len(same)} of {len(chosen)} arms{which}."
+    findings = [agree, f"It selects {selected}."]
+    known = {f"{m.arm.label} ({in_percent(m.spread)} points)": m.spread for m in found if m.spread is not None}
     if known:
         most, least = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
         findings.append(
-            f"Most is at stake for {most} of mean validation mAP between the best and the worst value, least for "
-            f"{least}. Methods with more values have more room for a spread."
+            f"Between the best and the worst value, mean validation mAP differs most for {most} and least for {least}. "
+            "Methods with more values can differ more."
         )
-    return verdict_of(results, [*findings, agree], own=own)
+    return verdict_of(results, findings, own=own)
 
 
 CONTENTS = Contents(

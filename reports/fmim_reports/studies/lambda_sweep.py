@@ -194,10 +194,9 @@ def _preferred(results: Results, apart: ArmEntry | None, pooled: ArmEntry | None
     if apart is None or pooled is None:
         return f"No λ has completed all its folds with queries at {far} yet, so validation prefers none."
     return (
-        f"Validation prefers {setting(apart)} for images at least {APART} {interval} apart, with an mAP of "
-        f"{estimate_text(value(results, apart, 'search', 'mAP', True))}, and "
-        f"{'also' if apart is pooled else setting(pooled)} over all {interval}, with "
-        f"{estimate_text(value(results, pooled, 'search', 'mAP', False))}. On the test set {setting(apart)} reaches "
+        f"Validation prefers {setting(apart)} for images at least {APART} {interval} apart (mAP "
+        f"{estimate_text(value(results, apart, 'search', 'mAP', True))}) and {setting(pooled)} over all {interval} ("
+        f"{estimate_text(value(results, pooled, 'search', 'mAP', False))}). On the test set {setting(apart)} reaches "
         f"{estimate_text(value(results, apart, 'replicate', 'mAP', True))} at {far} and "
         f"{estimate_text(value(results, apart, 'replicate', 'mAP', False))} over all {interval}."
     )
@@ -212,9 +211,9 @@ def _gain(results: Results, preferred: ArmEntry | None) -> list[str]:
     a, b = (value(results, arm, "replicate", "mAP", True).values for arm in (preferred, other))
     paired = paired_difference(a, b)
     if paired.n == 0:
-        return [f"No seed completed both {setting(preferred)} and {setting(other)}, so no difference can be given."]
-    size = f"{points(paired.difference)} percentage points of mAP at {_label(results, apart=True)}"
-    text = f"Paired by seed, {setting(preferred)} minus {setting(other)} is {size}"
+        return [f"{setting(preferred)} and {setting(other)} cannot be compared: no seed is completed by both."]
+    size = f"{points(paired.difference)} points of mAP at {_label(results, apart=True)}"
+    text = f"{setting(preferred)} minus {setting(other)}, paired by seed, is {size}"
     if paired.low is None or paired.high is None:
         return [f"{text} (no interval: {paired.note})."]
     interval = f"95 % CI {points(paired.low)} to {points(paired.high)} ({p_text(paired.p)}, n = {paired.n} pairs)"

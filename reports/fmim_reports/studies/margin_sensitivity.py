@@ -128,25 +128,22 @@ def margin_verdict(results: Results) -> Verdict:
         return verdict_of(results, ["No ε has completed all its folds yet."], own=own)
     means = {epsilon: value.stat.mean for epsilon, value in found.items() if value.stat.n}
     highest = means[best]
-    first = f"Validation mAP is highest at {_text(best)}: {estimate_text(found[best])}."
+    findings = [f"Validation mAP is highest at {_text(best)}: {estimate_text(found[best])}."]
     if large := [mean for epsilon, mean in means.items() if epsilon >= LARGE]:
         high, low = max(large), min(large)
-        first += (
-            f" At ε ≥ {LARGE:g} it lies between {in_percent(high)} and {in_percent(low)} %, "
-            f"{in_percent(highest - high)} to {in_percent(highest - low)} percentage points below the best."
-        )
+        below = f"{in_percent(highest - high)} to {in_percent(highest - low)} points below the best"
+        findings.append(f"At ε ≥ {LARGE:g} it is {in_percent(low)} to {in_percent(high)} %, {below}.")
     else:
-        first += f" No ε ≥ {LARGE:g} has a completed fold yet."
+        findings.append(f"No ε ≥ {LARGE:g} has a completed fold yet.")
     broken = next((epsilon for epsilon, mean in means.items() if epsilon > best and mean < highest / 2), None)
     if broken is None:
-        first += f" No ε above {best:g} falls below half of the best."
+        findings.append(f"No ε above {best:g} falls below half of the best.")
     else:
-        first += f" Above {best:g} it first falls below half of the best at {_text(broken)}."
-    findings = [first]
+        findings.append(f"Above {best:g} it first falls below half of the best at {_text(broken)}.")
     if (zero := found.get(0.0)) and zero.stat.n:
-        below = f"{in_percent(highest - zero.stat.mean)} percentage points below the best"
-        why = ": semi-hard selection (0 < Δ ≤ ε) selects nothing there, so what is scored is an untrained or collapsed "
-        why = f"{why}embedding" if _active_share(results, 0.0) == 0 else ""
+        below = f"{in_percent(highest - zero.stat.mean)} points below the best"
+        why = ": semi-hard selection (0 < Δ ≤ ε) finds no triplet there, so the embedding is untrained or collapsed"
+        why = why if _active_share(results, 0.0) == 0 else ""
         findings.append(f"At ε = 0 it is {estimate_text(zero)}, {below}{why}.")
     return verdict_of(results, [*findings, PAPER], own=own)
 

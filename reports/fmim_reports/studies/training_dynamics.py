@@ -71,9 +71,10 @@ def dynamics_verdict(results: Results) -> Verdict:
         return "; ".join(f"{results.arm(arm).label}{after} {describe(seeds)}" for arm, seeds in found.items())
 
     findings = (
-        f"Margins. {each(_margins)}. {PAPER}.",
-        f"Similarities of training images, first to last epoch. {each(movement, ':')}.",
-        f"Batches without any active triplet, over all epochs and seeds: {each(_empty)}.",
+        *(f"{results.arm(arm).label} {_margins(seeds)}." for arm, seeds in found.items()),
+        f"{PAPER}.",
+        f"Similarities of training images, first to last epoch: {each(movement, ':')}.",
+        f"Batches without an active triplet, over all epochs and seeds: {each(_empty)}.",
     )
     return verdict_of(results, findings, own=own)
 

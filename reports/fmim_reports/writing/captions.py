@@ -127,26 +127,19 @@ def collapsed_note(results: Results) -> str:
 
 
 def sentences_on_references(results: Results, beaten: bool) -> list[str]:
-    """Say which references are `beaten` by all arms beside them, or else not by some or none, by means over seeds.
+    """Name the references that all arms beside them have `beaten`, or else those that some have not, by their means.
 
     Only arms and references with a result count; nothing is said before there are both.
     """
-    metric = results.metric
+    metric, found = results.metric, list[str]()
     sign = 1 if metric.higher_is_better else -1
     tested = [arm for arm in arm_summaries(results) if arm.test.stat.n]
-    found: dict[tuple[bool, tuple[str, ...]], list[str]] = {}  # references with the same arms behind them
     for reference in results.references:
         stat = on_reference(results, reference, metric.name).stat
         beside = [arm for arm in tested if arm.name in reference.arms]
-        behind = [arm for arm in beside if not sign * arm.test.stat.mean > sign * stat.mean]  # not-a-number is behind
-        if stat.n and beside:
-            names = tuple(f"{arm.label} ({in_percent(arm.test.stat.mean)} %)" for arm in behind)
-            value = f"{reference.label} ({in_percent(stat.mean)} %)"
-            found.setdefault((len(behind) == len(beside), names), []).append(value)
-    who = "Every arm" if len(tested) == len(results.arms) else "Every arm that was tested"
-    said = []
-    for (none, worse), values in found.items():
-        start = who if not worse else "No arm" if none else f"Not every arm ({listed(worse)} do not)"
-        if beaten is not bool(worse):
-            said.append(f"{start} scores better than these references without training: {listed(values)}.")
-    return said
+        behind = sum(not sign * arm.test.stat.mean > sign * stat.mean for arm in beside)  # not-a-number is behind
+        if stat.n and beside and beaten is not bool(behind):
+            value = f"{reference.label} ({in_percent(stat.mean, 1)} %)"
+            found.append(value if beaten else f"{value} as {behind} of {len(beside)} arms")
+    score = "score worse than every arm" if beaten else "score at least as well as trained arms"
+    return [f"References without training {score}: {listed(found)}."] if found else []

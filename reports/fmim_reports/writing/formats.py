@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +121,11 @@ def listed(texts: Iterable[str], last: str = "and") -> str:
     """Return `a, b and c`."""
     *others, end = list(texts) or ["none"]
     return f"{', '.join(others)} {last} {end}" if others else end
+
+
+def named(names: Collection[str], most: int = 3, noun: str = "arms") -> str:
+    """Return `a, b and c`, or `6 arms` where there are more than `most`."""
+    return listed(names) if len(names) <= most else f"{len(names)} {noun}"
 
 
 def to_html(text: str) -> str:

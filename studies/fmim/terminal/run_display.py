@@ -15,9 +15,9 @@ from fmim.plan import Plan
 from fmim.printing import ProgressBar, TextConsole, TextTable
 from fmim.runner.schedule.progress import StudyProgress
 from fmim.terminal.status import arms_of, in_one_line, running_of
-from fmim_reports.parts.comparisons.words import plain_sentences
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
+from fmim_reports.studies import contents_of
 from fmim_reports.writing.captions import chosen_word
 from fmim_reports.writing.formats import NOTHING, configuration_text, in_percent, mean_se_text
 
@@ -131,7 +131,7 @@ NUMBERS = ("validation", "test", "N_s")
 
 
 def show_results(results: Results, console: TextConsole) -> None:
-    """Print the arms, and the answer of each comparison."""
+    """Print the arms, and the answer of the report."""
     rows = []
     for arm in arm_summaries(results):
         validation = in_percent(arm.validation.stat.mean) if arm.validation.stat.n else NOTHING
@@ -142,7 +142,7 @@ def show_results(results: Results, console: TextConsole) -> None:
     console.show(TextTable(columns, rows, frozenset(NUMBERS)))
     what = f"{results.metric.label}, %: validation is the mean over folds, test the mean ± SE over fresh seeds"
     console.say(what, style="dim")
-    for sentence in plain_sentences(results):
+    for sentence in contents_of(results).verdict(results).sentences:
         console.say(sentence)
 
 

@@ -84,7 +84,7 @@ def test_what_both_arms_gained_at_the_end_is_said_whoever_leads(curved: Path) ->
         set_test(curved, GRID, leader)
         set_test(curved, AUTOMARGIN, 0.8)
         (caution,) = length_cautions(read_results(curved))
-        assert "+2.0 to +10.0 points in the last 2 epochs" in caution
+        assert "+2.0 to +10.0 points between epoch 2 and the last, 4" in caution
 
 
 @pytest.fixture

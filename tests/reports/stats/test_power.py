@@ -17,7 +17,6 @@ from fmim_reports.stats import (
     Variances,
     crossed_difference,
     power_of,
-    smallest_difference,
 )
 from fmim_reports.stats.mean_squares import MeanSquares
 
@@ -36,8 +35,8 @@ def test_over_seeds_alone_the_power_of_a_difference_is_that_of_the_paired_t_test
         expected = TTestPower().power(effect, seeds, 0.05)
         assert power(Variances(1.0), seeds, effect).difference == pytest.approx(expected, abs=5e-4)
     expected = TTestPower().solve_power(nobs=seeds, alpha=0.05, power=ENOUGH_POWER)
-    assert smallest_difference(Variances(1.0), seeds) == pytest.approx(expected, rel=2e-3)
-    assert smallest_difference(Variances(0.02**2), seeds) == pytest.approx(0.02 * expected, rel=2e-3)
+    assert power(Variances(1.0), seeds, 1.0).smallest_difference == pytest.approx(expected, rel=2e-3)
+    assert power(Variances(0.02**2), seeds, 1.0).smallest_difference == pytest.approx(0.02 * expected, rel=2e-3)
 
 
 def test_published_numbers_of_pairs() -> None:
@@ -131,10 +130,9 @@ def test_the_range_of_the_seeds_needed_holds_the_true_number_in_four_of_five_stu
 
 def test_what_cannot_be_known_of_power_is_said() -> None:
     assert power_of(Variances(0.0), 5, 0.01, 5) is None
-    assert smallest_difference(Variances(0.0), 5) is None
     with pytest.raises(ValueError, match="seeds 1 must be at least 2"):
         power_of(Variances(0.1), 1, 0.01, 5)
     with pytest.raises(ValueError, match="margin 0"):
         power_of(Variances(0.1), 5, 0.0, 5)
     with pytest.raises(ValueError, match="alpha 5 must lie between 0 and 1"):
-        smallest_difference(Variances(0.1), 5, 5)
+        power_of(Variances(0.1), 5, 0.01, 5, 5)

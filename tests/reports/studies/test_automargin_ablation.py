@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from fmim_reports.drawing.axes import RULE
 from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.parts.comparisons.comparison import comparisons
+from fmim_reports.parts.comparisons.picture import differences_plot
 from fmim_reports.reading.results import read_results
-from fmim_reports.stats import Variances, holm, paired_difference, smallest_difference
+from fmim_reports.stats import holm, paired_difference
 from fmim_reports.studies import automargin_ablation as ablation
 from fmim_reports.writing.tables import to_csv
 from tests.support.declared import REPLICATES, record, write_study
@@ -59,20 +60,14 @@ def test_an_arm_scored_on_another_task_is_shown_but_not_tested(settings: Path) -
     assert (side["p_holm"], float(side["chance_mAP"])) == ("", pytest.approx(0.1))
     assert float(side["difference"]) == pytest.approx((0.3 + 0.35 + 0.5) / 3 - 0.6)
     assert "change identity_side (chance: 10.00 %)" in table.notes[0]
-    assert "is not tested" in ablation.ablation_verdict(results).cautions[0]
+    assert "is not tested" in ablation.CONTENTS.verdict(results).cautions[0]
 
 
 def test_the_answer_names_the_settings_that_matter(settings: Path) -> None:
-    first, *rest = ablation.ablation_verdict(read_results(settings)).findings
-    assert "N_s = 1: nothing was searched, every arm uses K_Δ = 2, K_an = 2." in first
-    assert "60.00 ± 5.77 % (n = 3 seeds)" in first
-    matter, unclear = rest
-    assert matter.endswith("(p by Holm): change better +3.00 [+2.75, +3.25] (p < 0.001, n = 3).")
-    assert unclear.startswith("Not shown to matter")
-    assert "change same +0.00" in unclear
-    least = smallest_difference(Variances(0.01**2), 3, alpha=0.025)
-    assert least is not None
-    assert f"difference is {100 * least:.2f} percentage points (power 80 %), if it is the largest of the 2." in unclear
+    verdict = ablation.CONTENTS.verdict(read_results(settings))
+    assert "change better beats change reference (3.0 points higher)" in verdict.answer
+    assert "change same is inconclusive against change reference" in verdict.answer
+    assert "change identity_side cannot be tested against change reference" in verdict.answer
 
 
 def test_the_tidy_table_and_forest_of_the_ablation(settings: Path) -> None:
@@ -85,8 +80,8 @@ def test_the_tidy_table_and_forest_of_the_ablation(settings: Path) -> None:
     found = {(row["arm"], row["metric"], row["year"]): row for row in rows(table)}
     row = found["better", "mAP", "all"]
     assert (row["setting"], float(row["mean"]), row["n"]) == ("change better", pytest.approx(0.63), "3")
-    plot = ablation.forest_plot(results)
-    assert "change better +3.00 [+2.75, +3.25]" in plot.alt
+    plot = differences_plot(results)
+    assert "change better against change reference: +3.00 [+2.75, +3.25], better" in plot.alt
     assert "Data: phantom images - synthetic, not radiographs." in plot.caption
     assert_drawn(plot)
 
@@ -97,13 +92,12 @@ def test_a_partial_ablation_says_what_is_missing(settings: Path) -> None:
     change = next(c for c in comparisons(results) if c.a.name == "better")
     assert (change.paired.n, change.paired.missing) == (2, (0,))
     assert "“change better”: without a partner: replicate 0." in ablation.ablation_table(results).notes
-    assert "except change better n = 2" in ablation.forest_plot(results).caption
     for seed in range(REPLICATES):
         (settings / "records" / f"reference.c00.seed{seed}.json").unlink()
     without = read_results(settings)
-    with pytest.raises(NothingToDraw, match="no seed is completed by both the baseline and another arm"):
-        ablation.forest_plot(without)
-    assert ablation.ablation_verdict(without).findings[-1].startswith("No seed is completed by both")
+    with pytest.raises(NothingToDraw, match="no seed is completed by both"):
+        differences_plot(without)
+    assert "cannot be compared yet" in ablation.CONTENTS.verdict(without).answer
     assert len(ablation.ablation_table(without).rows) == 4
 
 
@@ -112,7 +106,7 @@ def test_a_setting_that_breaks_training_stands_at_the_edge_of_the_figure(tmp_pat
     arms = [arm_content(a, "AdaTriplet", a, "automargin", configurations=[configuration]) for a in values]
     made = [record(a, configuration, seed, v, 0.2) for a, row in values.items() for seed, v in enumerate(row)]
     out = write_study(tmp_path / "out", "automargin_ablation", arms, made, baseline="reference")
-    plot = ablation.forest_plot(read_results(out))
+    plot = differences_plot(read_results(out))
     assert RULE in plot.caption
     figure = Figure()
     plot.draw(figure)

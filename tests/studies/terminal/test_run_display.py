@@ -74,6 +74,6 @@ def test_a_run_ends_with_its_arms_the_answers_and_what_follows(tmp_path: Path) -
     assert "Triplet + grid search ε = 0.5 78.00 73.00 ± 0.71 4" in lines
     assert "Triplet + AutoMargin K_Δ = 2 78.50 73.75 ± 0.85 (4 of 5 seeds) 2" in lines
     said = " ".join(lines)
-    assert "Triplet: AutoMargin scored 0.5 percentage points higher than grid search in mAP (95 % CI" in said
-    assert "for 1/2 of the search cost" in said
+    assert "Triplet: AutoMargin scored 0.5 points higher than grid search in mAP (95 % CI" in said
+    assert "with 1/2 of the search epochs" in said
     assert any(line.startswith("how far each arm is: fmim status '") and line.endswith("my study'") for line in lines)

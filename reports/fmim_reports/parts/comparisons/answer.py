@@ -15,7 +15,7 @@ from fmim_reports.parts.comparisons.pipelines import headlines
 from fmim_reports.parts.comparisons.words import margin_text, no_answer, share_text
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
-from fmim_reports.writing.formats import in_percent, listed, mean_se_text, points
+from fmim_reports.writing.formats import in_percent, listed, mean_se_text, named, points
 
 MOST_WORDS = 40
 _MOST_NAMED = (9, 3, 2, 1)  # arms in a list, before they are counted: the first with which the sentence is short enough
@@ -81,21 +81,20 @@ def _parts(found: Iterable[Comparison]) -> list[_Part]:
 
 def _in_words(parts: Sequence[_Part], most: int) -> str:
     """Say of each list of arms what is shown, an arm after the other."""
-
-    def names(found: tuple[str, ...], noun: str = "arms") -> str:
-        return listed(found) if len(found) <= most else f"{len(found)} {noun}"
-
     by_arms: dict[tuple[str, ...], list[str]] = {}
+    several = len({group for part in parts for group in part.groups}) > 1
     before: tuple[str, ...] = ()
     for part in parts:
         said = by_arms.setdefault(part.arms, [])
         verb, verbs, detail = _SHOWN[part.shown]
-        others = ("it" if len(part.others) == 1 else "them") if said and before == part.others else names(part.others)
-        groups = f" with {names(part.groups, 'groups')}" if len({one for p in parts for one in p.groups}) > 1 else ""
-        text = f"{verbs if len(part.arms) > 1 else verb} {others}{groups * any(part.groups)}"
+        others = named(part.others, most)
+        if said and before == part.others:
+            others = "it" if len(before) == 1 else "them"
+        text = f"{verbs if len(part.arms) > 1 else verb} {others}"
+        text += f" with {named(part.groups, most, 'groups')}" if several and any(part.groups) else ""
         said.append(f"{text}{f' ({more})' if (more := detail(part)) else ''}")
         before = part.others
-    text = "; ".join(f"{names(arms)} {listed(said)}" for arms, said in by_arms.items())
+    text = "; ".join(f"{named(arms, most)} {listed(said)}" for arms, said in by_arms.items())
     return f"{text}{parts[0].found[0].claim.added}"
 
 

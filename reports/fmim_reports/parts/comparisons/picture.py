@@ -10,7 +10,7 @@ from fmim_reports.parts.comparisons.comparison import Comparison
 from fmim_reports.parts.comparisons.pipelines import headlines
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study
 
 
@@ -36,7 +36,7 @@ def differences_plot(results: Results) -> Plot:
         f"not corrected. Band: equivalence margin, ±{margin_text(margin)}. Filled: better, worse or equivalent by "
         "Holm-corrected p values."
     )
-    alt = "; ".join(f"{one.heading}: {row.numbers}, {row.shown}" for one, row in zip(found, rows, strict=True))
+    alt = alt_text(f"{one.heading}: {row.numbers}, {row.shown}" for one, row in zip(found, rows, strict=True))
     height = 0.5 + 0.27 * len(rows)
     title = "What the comparisons show"
     return Plot("differences", title, caption(results, text + scale.note), alt, height, draw, width=4.0, leads=True)

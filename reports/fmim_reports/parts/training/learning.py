@@ -25,7 +25,7 @@ from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.stats import mean_se
 from fmim_reports.writing.captions import alt_text, caption
 from fmim_reports.writing.columns import ARM, under
-from fmim_reports.writing.formats import decimal, in_percent, listed, points
+from fmim_reports.writing.formats import decimal, in_percent, listed, named, points
 from fmim_reports.writing.sections import Section, a_search_stage, declared_comparisons, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
@@ -109,8 +109,8 @@ def length_cautions(results: Results) -> list[str]:
     ends = dict.fromkeys(points(gained, 1) for _, _, gained in sorted(found.values(), key=lambda gain: gain[2]))
     sizes, (before, end, _) = " to ".join(list(ends)[:: max(len(ends) - 1, 1)]), next(iter(found.values()))
     return [
-        f"Validation {METRIC.label} of {listed(found)} still changed by {sizes} points in the last {end - before} "
-        "epochs. Longer training was not tested and may change their ranking."
+        f"Validation {METRIC.label} of {named(found)} still changed by {sizes} points between epoch {before} and the "
+        f"last, {end}. Longer training was not tested and may change their ranking."
     ]
 
 

@@ -164,7 +164,6 @@ def results_of(out: Path, links: str) -> tuple[list[Metric], dict[str, str]]:
     """
     from mlflow.entities import Metric
 
-    from fmim_reports.parts.comparisons.words import plain_sentences
     from fmim_reports.reading.results import read_results
     from fmim_reports.reading.summary import arm_summaries
     from fmim_reports.studies import contents_of
@@ -176,7 +175,7 @@ def results_of(out: Path, links: str) -> tuple[list[Metric], dict[str, str]]:
     at = milliseconds(max(ended, default=results.study.created_at))
     metric = safe_names([results.metric.name])[results.metric.name]
     metrics = [Metric(name, float(value), at, 0) for arm in arms for name, value in _values(arm, metric)]
-    sentences = plain_sentences(results) or contents_of(results).verdict(results).findings
+    sentences = contents_of(results).verdict(results).sentences
     answer = "\n".join(f"- {to_md(sentence)}" for sentence in sentences)
     text = "\n\n".join([links, to_md(results.study.question), answer, _table(results, arms)])
     if len(text) > LONGEST_TAG:
