@@ -184,7 +184,6 @@ def _mark(axes: Axes, mark: Mark, place: tuple[float, float], transform: Any, ar
         ha="right" if right else "left",
         va="center",
         fontsize=6.5,
-        color=mark.style["color"],
     )
 
 

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 
 from fmim_reports.drawing.hints import shapes
-from fmim_reports.drawing.looks import CARD
+from fmim_reports.drawing.looks import CARD, COLOURS
 from fmim_reports.drawing.plotting import COLUMN_INCHES, INK, LINE, QUIET, Plot, drawn, quiet, report_style
 from fmim_reports.writing.formats import to_html
 
@@ -53,7 +53,7 @@ def _inline_svg(svg: str, over: str, name: str, alt: str) -> str:
 
     over: shapes above its marks. An artist of an arm has `data-arm` instead of an id.
     """
-    svg = svg[svg.index("<svg") :]
+    svg = svg[svg.index("<svg") :].replace("</svg>", f"{over}</svg>")
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'( xmlns:xlink)="[^"]*"', "", svg, count=1).replace("xlink:href", "href")
     svg = re.sub(r' id="arm\.([^"]*)\.\d+"', r' data-arm="\1"', svg)
@@ -62,13 +62,14 @@ def _inline_svg(svg: str, over: str, name: str, alt: str) -> str:
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'href="#', f'href="#{name}-', svg)
     svg = re.sub(r"url\(#", f"url(#{name}-", svg)
-    for colour, variable in ((INK, "ink"), (QUIET, "quiet"), (LINE, "line"), (CARD, "card")):
+    themed = {INK: "ink", QUIET: "quiet", LINE: "line", CARD: "card"}
+    themed |= {colour: f"arm-{number}" for number, colour in enumerate(COLOURS)}
+    for colour, variable in themed.items():
         svg = svg.replace(colour, f"var(--{variable})")
     size = re.search(r'viewBox="([^"]+)"', svg)
     box = size[1] if size else f"0 0 {72 * COLUMN_INCHES} {72 * COLUMN_INCHES}"
     head = f'<svg viewBox="{box}" role="img" aria-label="{_plain(alt)}">'
-    svg = re.sub(r"<svg[^>]*>", lambda _: head, svg, count=1)
-    return svg.replace("</svg>", f"{over}</svg>")
+    return re.sub(r"<svg[^>]*>", lambda _: head, svg, count=1)
 
 
 def _plain(text: str) -> str:

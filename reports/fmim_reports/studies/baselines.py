@@ -165,10 +165,7 @@ def years_plot(results: Results) -> Plot:
             axes.set_title(title)
         shared_legend(figure, panels[0][:1], [*looks.values(), *reference_looks(results).values()])
 
-    text = (
-        f"Test performance by {interval.after_baseline} (mean over seeds, band ± SE, {seeds_phrase(results)}), as in "
-        "Fig. 4 of the paper."
-    )
+    text = f"Test performance by {interval.after_baseline} (mean over seeds, band ± SE, {seeds_phrase(results)})."
     if shared:
         text += f" Right: {data.test_label}, on the paper's images and a scale of its own."
     text += notes_by_time(results, times, scales.values())

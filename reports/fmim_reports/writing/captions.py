@@ -38,7 +38,7 @@ def alt_text(parts: Iterable[str], most: int = 45) -> str:
     words = list(accumulate(len(part.split()) for part in every))
     shown = max(1, sum(count <= most for count in words))
     rest = len(every) - shown
-    return "; ".join(every[:shown]) + (f"; {rest} more in the tables" if rest > 0 else "")
+    return "; ".join(every[:shown]) + (f"; {rest} more" if rest > 0 else "")
 
 
 def seeds_phrase(results: Results) -> str:
