@@ -133,9 +133,9 @@ def all_axes(part: Figure | SubFigure) -> list[Axes]:
 
 @pytest.mark.slow
 def test_every_figure_can_be_drawn_on_ones_own_axes(loaded: StudyResults) -> None:
-    assert len(loaded.figures) == 11
-    figure = Figure(figsize=(12, 12))
-    mine = figure.subplots(3, 3)
+    assert len(loaded.figures) == 12
+    figure = Figure(figsize=(12, 16))
+    mine = figure.subplots(4, 3)
     before, figures = dict(matplotlib.rcParams), plt.get_fignums()
     parts = {name: loaded.plot(name, axes) for name, axes in zip(loaded.figures, mine.flat, strict=False)}
     assert (dict(matplotlib.rcParams), plt.get_fignums()) == (before, figures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ def test_colours_differ_in_grey_and_no_two_of_many_lines_look_alike() -> None:
     greys = np.array([lightness(colour) for colour in COLOURS])
     assert np.diff(np.sort(greys)).min() > 3.5
     assert np.abs(np.diff(greys)).min() > 10  # of neighbours
+    style = (resources.files("fmim_reports.page") / "style.css").read_text(encoding="utf-8")
+    assert all(f"--arm-{number}: {colour};" in style for number, colour in enumerate(COLOURS))
     looks = [str(sorted(line_style(place).items())) for place in range(168)]
     assert len(set(looks)) == 168
     for place in range(20):

@@ -167,7 +167,7 @@ def years_plot(results: Results) -> Plot:
 
     text = f"Test performance by {interval.after_baseline} (mean over seeds, band ± SE, {seeds_phrase(results)})."
     if shared:
-        text += f" Right: {data.test_label}, on the paper's images and a scale of its own."
+        text += f" Right: {data.test_label}, on the paper's images."
     text += notes_by_time(results, times, scales.values())
     unit, groups = interval.unit, {arm.name: arm.group for arm in results.arms}
     alt = f"Test mAP from {unit} {times[0]} to {unit} {times[-1]}: {ends_by_time(results, 'mAP', times, groups)}"
