@@ -223,7 +223,7 @@ def test_json_has_the_numbers_of_the_tables_and_null_where_there_is_none(studies
     page = write_comparison(tmp_path / "page", read, found)
     text = page.read_text(encoding="utf-8").replace("\u00a0", " ")
     assert "Triplet + grid search, B − A: +2.00 percentage points of test mAP (95 % CI over seeds and subjects" in text
-    assert "C − A is not given: the test set" in text
+    assert "C − A is not given: the content of the data set" in text
     assert 'href="../' not in text  # none of these studies has a report
     table = pd.read_csv(tmp_path / "page" / "tables" / "differences.csv")
     assert table["difference"].tolist() == pytest.approx([0.02, 0.02])
