@@ -67,7 +67,7 @@ def studies_table(studies: Sequence[ComparedStudy]) -> Table:
         for one in studies
         for study in [one.results.study]
     ]
-    text = "Differences are those to the first, A. What else is different between them stands in the next table."
+    text = "Differences are those to the first study, A. The next table lists what else differs between the studies."
     return Table("studies", "Studies", text, columns, rows)
 
 
@@ -79,7 +79,7 @@ def settings_table(studies: Sequence[ComparedStudy]) -> Table:
         values = {study.key: one.text(study.key) for study in studies}
         new = bool(rows) and rows[-1]["about"] != one.about
         rows.append({"about": one.about, "setting": one.name, "rule": new} | values)
-    text = "Every setting of study.json that is not the same in all of these studies; all others are. Arms stand below."
+    text = "Every setting of study.json that differs between these studies. Arms are listed below."
     return Table("settings", "What differs", text, columns, rows, empty="Nothing: these studies have equal settings.")
 
 
@@ -102,7 +102,7 @@ def arms_table(studies: Sequence[ComparedStudy]) -> Table:
         for one in group.members
     ]
     text = (
-        "Arms of one name, or trained by one configuration, stand together. Validation: over the folds of the search; "
+        "Arms with the same name or the same configuration share rows. Validation: over the folds of the search; "
         "test: over seeds. Device time: seconds × the share of a GPU, or of a CPU core."
     )
     return Table("arms", "Arms side by side", text, columns, rows)
@@ -127,11 +127,10 @@ def differences_table(found: Sequence[StudyDifference]) -> Table:
         if one.value is not None
     ]
     text = (
-        "The later study’s arm minus that of A, on the test set. Where the data and the seeds agree, it is paired by "
-        "seed, and by query where queries are known. Where the data agree and seeds do not, it is not paired (Welch), "
-        "and its interval is over seeds on this test set. On another test set, or by another metric, there is no "
-        "difference. Holm corrects all differences that are shown, and by themselves all equivalences; nothing "
-        "corrects them for looks (--until-decided)."
+        "The later study’s arm minus that of A, on the test set. If the data and the seeds agree, it is paired by "
+        "seed, and by query where queries are known. If only the data agree, it is not paired (Welch), and its "
+        "interval is over seeds on this test set. With another test set or metric there is no difference. Holm "
+        "corrects the differences and the equivalences separately; nothing corrects them for looks (--until-decided)."
     )
     return Table(
         "differences", "Differences to A", text, columns, rows, empty="No two arms of A and another are alike."

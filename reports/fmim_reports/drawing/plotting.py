@@ -114,16 +114,16 @@ def drawn_in_place_of(axes: Axes, plot: Plot, source: str) -> SubFigure:
     place, parent = axes.get_subplotspec(), axes.figure
     if place is None or parent is None:
         raise ValueError(
-            "the axes stand at no place of a grid of subplots, or another figure took it: give axes made by "
-            "plt.subplots() or figure.add_subplot(), anew for each figure"
+            "these axes are not in a grid of subplots, or another figure uses them already: give new axes of "
+            "plt.subplots() or figure.add_subplot() for each figure"
         )
     engine, whole = parent.get_layout_engine(), parent.canvas.figure
     if engine is None:
         whole.set_layout_engine("constrained")
     elif not isinstance(engine, ConstrainedLayoutEngine):
         raise ValueError(
-            f"the figure of the axes has the layout engine {type(engine).__name__}, in which a report's figure has no "
-            'place for its legend: make it with layout="constrained", as in plt.subplots(layout="constrained")'
+            f"the figure of these axes has the layout engine {type(engine).__name__}, which leaves no room for a "
+            'legend: create it with layout="constrained", as in plt.subplots(layout="constrained")'
         )
     with report_style():
         axes.remove()

@@ -119,14 +119,14 @@ def importance_table(results: Results) -> Table:
     ]
     text = (
         f"Importance for the validation {results.metric.label} by fANOVA (Hutter et al. 2014): the share of its "
-        "variance over the search space that a hyperparameter explains alone; the last row is what only several "
-        "explain together. Few configurations say little."
+        "variance over the search space that a hyperparameter explains on its own; the last row is the share of "
+        "interactions. With few configurations the shares are unreliable."
     )
     how = (
-        "The shares are those of a random forest fitted to the configurations that completed every fold. One fold left "
-        "out: how far the shares move without it. R² is the forest's on configurations left out of its trees: at or "
-        "below 0 the shares say nothing. The shares of a search that stays near its best or stops the others early say "
-        f"little, too; fewer than {LEAST} configurations, or equal scores, give no importance."
+        "A random forest is fitted to the configurations that completed every fold. One fold left out: the change of "
+        "the shares without one fold. R² is the forest's on configurations left out of its trees; at or below 0 the "
+        "shares mean nothing. Shares are also unreliable for a search that stays near its best or stops other "
+        f"configurations early. There is no importance with fewer than {LEAST} configurations or with equal scores."
     )
     return Table(
         "hyperparameter_importance", "Importance of hyperparameters", caption(results, text), columns, rows, how=how
@@ -144,8 +144,8 @@ def marginals_table(results: Results) -> Table:
     ]
     columns = [ARM, *under("", "text", name="Hyperparameter", value="Value"), *under("", "percent", marginal="Mean, %")]
     text = (
-        f"Marginals: the validation {results.metric.label} that the forest of the importances expects at each value, "
-        f"over all values of the other hyperparameters; of a range at the middle of each of {PARTS} parts."
+        f"Marginals: the validation {results.metric.label} that the random forest expects at each value, averaged "
+        f"over all values of the other hyperparameters; for a range, at the middle of each of {PARTS} parts."
     )
     return Table("hyperparameter_marginals", "Marginals of hyperparameters", caption(results, text), columns, rows)
 

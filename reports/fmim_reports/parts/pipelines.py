@@ -52,9 +52,9 @@ def pipelines_table(results: Results) -> Table:
         ),
     ]
     text = (
-        "The declared differences twice. Selected configurations: what the study selected, with fresh seeds. Whole "
-        "pipelines: the search anew on each split of the development subjects, and its winner with a seed of its own, "
-        f"paired by split. From {FEWEST_SPLITS} splits on the verdict is about these."
+        "The declared differences in two ways. Selected configurations: those of the study, with fresh seeds. Whole "
+        "pipelines: a new search on each split of the development subjects, and its winner with a new seed, paired by "
+        f"split. With {FEWEST_SPLITS} splits or more the verdict is about pipelines."
     )
     how = (
         "Arms share splits and seeds. Intervals are t intervals, not corrected; Holm corrects each kind separately. "
@@ -88,8 +88,8 @@ def winners_table(results: Results) -> Table:
         Column("test", f"Test {results.metric.label}, %", "percent"),
     ]
     text = (
-        "The configurations that won on any split of the development subjects; split 0 is the study's own, which alone "
-        "selects. Test: the mean of the pipelines that end in the configuration."
+        "The configurations that won on any split of the development subjects; split 0 is the study's own, the only "
+        "one that selects. Test: the mean of the pipelines that select the configuration."
     )
     return Table("winners_by_split", "How often each configuration wins", caption(results, text), columns, rows)
 
@@ -104,9 +104,9 @@ def winner_of_each_split_table(results: Results) -> Table:
     ]
     columns = [
         ARM,
-        Column("search_split", "The split into folds that the search is on; 0 is the study's own", "value"),
+        Column("search_split", "The split into folds that the search uses; 0 is the study's own", "value"),
         configuration_column(results),
-        Column("test", f"Test {results.metric.label} of the pipeline that ends in the configuration", "percent"),
+        Column("test", f"Test {results.metric.label} of the pipeline that selects the configuration", "percent"),
     ]
     text = "The configuration that won on each split of the development subjects."
     return Table("winner_of_each_split", "Winner of each split", caption(results, text), columns, rows)

@@ -112,8 +112,8 @@ def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]]) -> Table:
         *under("Published, %", "percent", published_mean="Mean", published_se="SE"),
     ]
     text = (
-        "Every value of the study in one file, mean and SE over folds or, on the test set, seeds; the published values "
-        "are on the paper's images. The CSV file has fractions."
+        "Every value of the study in one file: mean and SE over folds or, on the test set, over seeds. Published "
+        "values are on the paper's images. The CSV file has fractions."
     )
     name = results.study.study
     timed = [{interval.unit: row["time"], **row} for row in rows]
@@ -127,9 +127,9 @@ def per_replicate_table(results: Results) -> Table:
     columns = [
         ARM,
         Column("stage", f"Stage: {searched}replicate and reference on the test set"),
-        Column("variation", "The setting that a variation changes, and by what factor"),
-        Column("search_split", "The split into folds that its search is on; 0 is the study's own", "value"),
-        Column("replicate", "The fold that is held out; else the number of the seed", "value"),
+        Column("variation", "The setting that a variation changes, and its factor"),
+        Column("search_split", "The split into folds that its search uses; 0 is the study's own", "value"),
+        Column("replicate", "The held-out fold, or else the number of the seed", "value"),
         Column("seed", "The seed of its training", "value"),
         configuration_column(results),
         Column("status", "How the trial ended: only completed ones enter a mean"),

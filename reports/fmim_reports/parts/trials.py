@@ -53,12 +53,12 @@ def prediction_table(results: Results) -> Table:
     ]
     text = (
         "Predicted from a few steps of each training, timed before the run; measured over all executions of this "
-        "study. Error: measured over predicted, minus 1. Reused trials took the record of an equal one and count in no "
-        "other row."
+        "study. Error: measured over predicted, minus 1. Reused trials have the result of an equal one and count in "
+        "no other row."
     )
     how = (
-        "A prediction holds for a machine as busy as it was then. How many trials a search stops, and how many "
-        "replicates are equal, is a guess."
+        "A prediction assumes that the machine is as busy as it was then. It can only guess how many trials a search "
+        "stops and how many replicates are equal."
     )
     return Table("prediction", "Predicted and measured", caption(results, text), columns, rows, notes, why, how=how)
 
@@ -119,8 +119,8 @@ def status_table(results: Results) -> Table:
         *under("", "count", planned="Planned", **{name: name.capitalize() for name in STATUSES}),
     ]
     text = (
-        "Trials planned and how they ended. Only completed trials enter a mean; n says how many did. Stopped: ended "
-        "early by an arm's own search, which did not train that configuration on the other folds then."
+        "Planned trials by their status. Only completed trials enter a mean; n counts them. Stopped: ended early by "
+        "the arm's search, which then did not train that configuration on the other folds."
     )
     return Table("trial_status", "Trials by status", caption(results, text), columns, list(_by_status(results)))
 
@@ -207,6 +207,6 @@ def all_trials_table(results: Results) -> Table:
         Column("device_seconds", "Device s", "seconds"),
         *under("", "text", record="Record", reused_from="Reused from", reused_trial="Trial there"),
     ]
-    where = "on validation in the stages on folds, on the test set in the others"
-    text = f"Every planned trial; {metric.label} is {where}. Reused: it took the record of that equal trial."
+    where = "on validation for search and variation, on the test set for the others"
+    text = f"Every planned trial; {metric.label} is {where}. Reused: it has the result of that equal trial."
     return Table("trials", "Every trial", caption(results, text), columns, rows)

@@ -36,8 +36,8 @@ METHOD = (
     "are not corrected for looks (--until-decided)."
 )
 SETTINGS = (
-    (studies_table, "Each setting with its report lies in a folder of its own."),
-    (settings_table, "All that is not the same at all settings, by their letters."),
+    (studies_table, "Each setting has its own folder with its report."),
+    (settings_table, "Everything that differs between settings, by their letters."),
 )
 
 
@@ -90,7 +90,7 @@ def build_robust(out: Path, names: Sequence[str]) -> Path:
             Part("Settings", [replace(make(studies), caption=text) for make, text in SETTINGS], studies=there),
         ],
         title=f"{first.title}: is the answer robust?",
-        question="Does the answer hold if what the study held fixed is changed?",
+        question="Does the result hold if the fixed settings of the study change?",
         data="; ".join(dict.fromkeys(one.results.study.data.phrase for one in studies)),
         synthetic=any(one.results.study.data.synthetic for one in studies),
         warnings=[f"Not run yet: {missing}."] * bool(missing)

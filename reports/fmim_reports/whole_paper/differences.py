@@ -118,7 +118,7 @@ def reasons(results: Results, data: published.PaperData, arm: ArmEntry, on: str)
         found["other training"] = f"ours, and in brackets the paper's: {', '.join(other)}"
     if on_test and study.test_protocol != "fold_ensemble":
         found["other test protocol"] = (
-            "ours tests one model a seed, trained on all development subjects; the paper averages five fold models"
+            "ours tests one model per seed, trained on all development subjects; the paper averages five fold models"
         )
     if len(study.folds) not in (0, published.REPLICATES) and not on_test:
         found["number of folds"] = f"ours are {len(study.folds)}, the paper's {published.REPLICATES}"
@@ -205,11 +205,11 @@ def answer(found: Sequence[Row], images: str) -> str:
         return "No number that the paper has is there yet."
     same = [row for row in found if row["agreement"] != NOT_CLAIMED]
     if not same:
-        return f"No agreement with the paper is claimed: our images are others ({images})."
+        return f"No agreement with the paper is claimed, because our images differ ({images})."
     return (
-        "Of {values} numbers that the paper has of the same images, {agree} agree with ours within ±{bound:g} points, "
-        "{uncertain} are too uncertain to tell, {known} differ, perhaps for a known reason, and {unexplained} differ "
-        "unexplained."
+        "Of {values} numbers that the paper has for the same images, {agree} agree with ours within ±{bound:g} "
+        "points, {uncertain} are too uncertain to tell, {known} differ, perhaps for a known reason, and "
+        "{unexplained} differ without an explanation."
     ).format(**counted(same), bound=BOUND)
 
 

@@ -22,7 +22,7 @@ def test_a_searched_study_says_data_protocol_search_training_and_statistics(tmp_
     found = methods(read_results(make_out(tmp_path / "out")))
     data, protocol, training, statistics = found.plain
     assert "Of 826 images of 70 × 70 pixels, 640 of 160 subjects" in data
-    assert "146 queries and a gallery of 40 images, 2 of them without a match there" in data
+    assert "146 queries and a gallery of 40 images, 2 of them without a match" in data
     assert "mean validation mAP in 3-fold cross-validation" in protocol
     assert "Triplet + WAT: grid search over β of 0.1, 0.25, 0.5 and 0.75, N_s = 4;" in protocol
     assert "5 fresh seeds on all development subjects; the model of the last epoch" in protocol
@@ -45,7 +45,7 @@ def test_every_searcher_and_loss_has_its_name_and_source(tmp_path: Path) -> None
         assert cited in search
     assert ",," not in search
     baselines = methods(read_results(make_declared_out(tmp_path / "baselines", "baselines", value)))
-    assert "Nothing was searched: each arm's configuration was given beforehand." in baselines.plain[1]
+    assert "Nothing was searched: each arm had a given configuration." in baselines.plain[1]
     for cited in ("SoftTriple [qian2019]", "ArcFace [deng2019]", "SCT [xuan2020]", "Contrastive [hadsell2006]"):
         assert cited in baselines.plain[2]
 

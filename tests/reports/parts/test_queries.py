@@ -227,5 +227,5 @@ def test_a_study_that_misses_nothing_has_no_worst_queries(ranked: Path) -> None:
         found = queries((1, 1, 1, 1, None))
         edit(path, metrics={"validation": None, "test": {"mAP": 1.0}})
         add_queries(path, found)
-    with pytest.raises(NothingToDraw, match="every query was found at once"):
+    with pytest.raises(NothingToDraw, match="finds a match first for every query"):
         worst_queries_plot(read_results(ranked))

@@ -12,7 +12,7 @@ import pytest
 from fmim_core.records import VariationEntry
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.varied import change_with, optimism_table, variations_table
-from fmim_reports.parts.comparisons.words import plain_sentences
+from fmim_reports.parts.comparisons.words import comparison_details, plain_sentences
 from fmim_reports.parts.methods import methods
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.cost import search_cost
@@ -111,6 +111,7 @@ def test_no_difference_is_shown_while_longer_training_changes_it_whoever_leads(o
     assert moving.p_holm is not None
     assert moving.p_holm < 0.05
     assert (moving.moves, moving.differs, moving.equivalent) == (True, False, False)
+    assert "longer training changes it" in dict(comparison_details(moving))["Test of the difference"]
     edit(out / "study.json", equivalence_margin=0.2)
     (settled,) = comparisons(read_results(out))
     assert (settled.moves, settled.differs) == (False, True)

@@ -96,7 +96,10 @@ def test_every_published_value_stands_beside_ours_with_the_difference(paper: Pat
     assert (row["agreement"], row["known"]) == (NOT_CLAIMED, "other images, other training, number of folds")
     [overview] = rows(paper, "agreement")
     assert overview["values"] == overview["not_claimed"] == str(len(found))
-    assert "No agreement with the paper is claimed: our images are others (" in (paper / "report/report.md").read_text()
+    assert (
+        "No agreement with the paper is claimed, because our images differ ("
+        in (paper / "report/report.md").read_text()
+    )
 
 
 def test_the_order_is_compared_by_ranks() -> None:
@@ -154,7 +157,7 @@ def test_chest_radiographs_stand_beside_the_papers_chest_radiographs(tmp_path: P
     by_key = {(row["arm"], row["setting"], row["metric"], row["time"]): row["published"] for row in found}
     assert by_key["AdaTriplet", "AdaTriplet, K_Δ = 2, K_an = 2", "mAP", "4"] == 68.0
     assert by_key["AdaTriplet + grid search", "ε = 0.1, β = 0.25", "mAP", "all"] == 80.08
-    assert answer(found, "").startswith(f"Of {len(found) - 16} numbers that the paper has of the same images, 0 agree")
+    assert answer(found, "").startswith(f"Of {len(found) - 16} numbers that the paper has for the same images, 0 agree")
     said = baselines.baselines_verdict(studies["baselines"]).findings
     assert any("published (CXR, 5 seeds)" in one and "AdaTriplet (74.5 ± 0.4 %)" in one for one in said)
     assert (

@@ -41,8 +41,8 @@ def ratios_table(results: Results) -> Table:
         Column("n", "Folds", "count", group),
     ]
     text = (
-        "How many times as much the search of the arm compared with cost as the arm's own, crashed attempts apart. "
-        "Each arm is compared with the one that its group is first compared with, and as the study declared."
+        "The search cost of the arm compared with, divided by the arm's own, without crashed attempts. Each arm is "
+        "compared with the one that its group is first compared with, and as the study declared."
     )
     how = (
         "N_s and epochs are exact; device-seconds depend on what else the machine was doing, and their interval is "
@@ -162,10 +162,10 @@ def power_table(results: Results) -> Table:
         f"two equal arms are shown to be equivalent within ±{margin}. Each is of one test at 5 %, not corrected."
     )
     how = (
-        f"Seeds needed: for a power of {in_percent(ENOUGH_POWER, 0)} %, with the 80 % range that few seeds leave; "
-        "“none” where no number is enough, since these subjects alone leave too much uncertainty. "
-        f"{enough}: the true difference and the margin that have this power with the seeds there are. SE left by "
-        "subjects: what these subjects leave with any number of seeds."
+        f"Seeds needed: for a power of {in_percent(ENOUGH_POWER, 0)} %, with an 80 % range, because the variation is "
+        f"estimated from few seeds; “none” if these subjects alone leave too much uncertainty. {enough}: the true "
+        "difference and the margin that have this power with the given seeds. SE left by subjects: the SE that "
+        "remains with any number of seeds."
     )
     rows = [_power_row(one) for one in comparisons(results)]
     return Table("power", "Power of the comparisons", caption(results, text), columns, rows, also=PAIR, how=how)

@@ -92,13 +92,13 @@ def variations_table(results: Results) -> Table:
         Column("change", "Change", "points"),
     ]
     text = (
-        "The selected configurations of both arms, trained on the folds again with one setting or the seed changed. An "
-        "answer about methods should not depend on it. Change: the difference minus that as selected, on the same "
+        "The selected configurations of both arms, trained on the folds again with one setting or the seed changed. A "
+        "result about methods should not depend on it. Change: the new difference minus the original one, on the same "
         "folds."
     )
     how = (
-        "While longer training changes a difference by more than the margin of equivalence, "
-        f"±{100 * results.equivalence_margin:g} points, the report shows no difference and no equivalence. These "
+        "If longer training changes a difference by more than the margin of equivalence, "
+        f"±{100 * results.equivalence_margin:g} points, the report claims neither a difference nor equivalence. These "
         "trainings select nothing, and no search cost includes them."
     )
     return Table("variations", "Would the answer change?", caption(results, text), columns, rows, how=how)
@@ -134,12 +134,12 @@ def optimism_table(results: Results) -> Table:
         Column("n", "Folds", "count"),
     ]
     text = (
-        "The score by which a search chose its winner has luck in it. Optimism: how much less the same configuration "
-        "scores on the same folds with a seed that selected nothing."
+        "The score of a selected configuration is partly luck. Optimism: how much lower the same configuration scores "
+        "on the same folds with a seed that selected nothing."
     )
     how = (
-        "The two are paired by fold. An arm with N_s = 1 chose nothing, so its optimism is noise of seeds. A few folds "
-        "say little about one arm. The mean over arms says more, but arms share the other seed of a fold, and its SE "
-        "does not cover that."
+        "The two scores are paired by fold. An arm with N_s = 1 selected nothing, so its optimism is noise between "
+        "seeds. A few folds say little about one arm. The mean over arms says more, but arms share the second seed of "
+        "a fold, which its SE ignores."
     )
     return Table("optimism", "How optimistic is selection?", caption(results, text), columns, rows, how=how)

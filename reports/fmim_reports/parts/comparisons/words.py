@@ -175,7 +175,8 @@ def _difference_shown(one: Comparison) -> str:
         subjects = ", on this test set" if one.crossed is None else " and other subjects like these"
         return f"shown ({numbers}): {one.names[0]} is {one.shown} for other {one.claim.pair}s{subjects}."
     if not found.low <= 0 <= found.high:
-        return f"not shown ({numbers}): the interval excludes 0, but the corrected p value is not below {ALPHA:g}."
+        why = "longer training changes it" if one.moves else f"the corrected p value is not below {ALPHA:g}"
+        return f"not shown ({numbers}): the interval excludes 0, but {why}."
     most = in_percent(max(-found.low, found.high), 2)
     return f"not shown ({numbers}); a difference of up to {most} points remains possible."
 

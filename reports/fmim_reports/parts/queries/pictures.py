@@ -134,7 +134,7 @@ def worst_queries_plot(results: Results) -> Plot:
     halves = {label: worst_of_best_arm(results), "all arms": worst_of_all(results) if len(results.arms) > 1 else []}
     blocks = {title: shown for title, shown in halves.items() if shown}
     if not blocks:
-        raise NothingToDraw("every query was found at once with every seed of every arm")
+        raise NothingToDraw("every seed of every arm finds a match first for every query")
     grid = Pictures(results, max(map(len, blocks.values())), len(blocks) * len(_WORST_HEADS))
     grid.check(query for shown in blocks.values() for query in shown)
 
