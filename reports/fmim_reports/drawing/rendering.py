@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import re
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +32,8 @@ class DrawnFigure:
 def render(plot: Plot, source: str) -> DrawnFigure:
     """Return the files of a figure."""
     png, svg, pdf = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    if sys.modules.get("IPython"):  # matplotlib looks into it: wait where another thread, such as MLflow's, imports it
+        importlib.import_module("IPython")
     with report_style(), quiet():
         figure = drawn(plot, source)
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})

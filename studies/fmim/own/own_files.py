@@ -17,7 +17,7 @@ from fmim.own.imports import imported_files, is_own
 
 
 class _TextLoader(SourceFileLoader):
-    """Compiles a recorded text; Python neither reads nor writes bytecode, since it is told no time of a file."""
+    """A loader that compiles a recorded text. Without the time of a file Python neither reads nor writes bytecode."""
 
     def __init__(self, name: str, path: Path, text: str) -> None:
         super().__init__(name, str(path))
@@ -31,7 +31,7 @@ class _TextLoader(SourceFileLoader):
 
 
 class OwnFiles(MetaPathFinder):
-    """A study's own files, for Python to import: it finds them as ever, but gets the text that is kept here.
+    """A study's own files, which Python finds as usual, but compiles from the text that is kept here.
 
     Args:
         folder: their `__file__`, and the data that they read beside it, are there.
@@ -81,7 +81,7 @@ class OwnFiles(MetaPathFinder):
         if name not in self.texts:
             other = PathFinder.find_spec(fullname, [entry for entry in path or sys.path if not self._holds(entry)])
             if other is None:
-                what = f"{self.folder / name} is not recorded with the study, for no import statement names it"
+                what = f"{self.folder / name} is not recorded with the study, because no import statement names it"
                 raise ImportError(f"{what}: import it at the top of the study's file")
             return other
         file, within = self.folder / name, spec.submodule_search_locations
@@ -89,7 +89,7 @@ class OwnFiles(MetaPathFinder):
         return spec_from_file_location(fullname, file, loader=loader, submodule_search_locations=within)
 
     def enter(self) -> None:
-        """Let Python import these files; what the program has imported of the folder or under their names waits."""
+        """Let Python import these files; set aside what the program has imported of the folder or by their names."""
         names = {"__main__": False} | {name.partition("/")[0].removesuffix(".py"): True for name in self.texts}
         for name, module in [*sys.modules.items()]:
             if names.get(name.partition(".")[0], self._name(getattr(module, "__file__", None) or "")):
@@ -100,7 +100,7 @@ class OwnFiles(MetaPathFinder):
         importlib.invalidate_caches()
 
     def leave(self) -> None:
-        """Forget what was imported of them, and put back what has waited."""
+        """Forget what was imported of them, and put back what was set aside."""
         for name, module in [*sys.modules.items()]:
             if isinstance(getattr(module, "__loader__", None), _TextLoader):
                 del sys.modules[name]

@@ -117,7 +117,7 @@ def _import(module: str, files: OwnFiles) -> ModuleType:
     except BaseException as error:
         forget_others()
         if isinstance(error, SystemExit):
-            raise ValueError(f"sys.exit({error.code!r}) ends the program while it is imported: {GUARD}") from error
+            raise ValueError(f"sys.exit({error.code!r}) ends the program when the file is imported: {GUARD}") from error
         raise
     finally:
         sys.argv = argv
@@ -132,7 +132,9 @@ def _check_dtype(files: OwnFiles) -> None:
         torch.set_default_dtype(torch.float32)
         lines = ((name, *line) for name, text in files.texts.items() for line in enumerate(text.splitlines(), 1))
         places = (f"{files.folder / name}, line {number}: " for name, number, line in lines if "set_default_" in line)
-        raise ValueError(f"{next(places, '')}torch's default dtype is {given}; leave it at {torch.float32}")
+        raise ValueError(
+            f"{next(places, '')}the file sets torch's default dtype to {given}: leave it at {torch.float32}"
+        )
 
 
 def _check_name(path: Path) -> None:
