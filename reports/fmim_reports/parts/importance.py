@@ -50,19 +50,20 @@ class Varied:
         return f"{self.label} ({in_percent(self.share, 0)} %)"
 
 
-def _spaces(arm: ArmEntry) -> dict[str, Any]:
+def varied_spaces(arm: ArmEntry) -> dict[str, Any]:
+    """Return the hyperparameters of an arm with more than one value, each with its space as study.json has it."""
     return {name: space for name, space in arm.space.items() if len(space) > 1}
 
 
 def several_hyperparameters(results: Results) -> bool:
     """Say whether an arm searches two or more hyperparameters."""
-    return results.searched and any(len(_spaces(arm)) > 1 for arm in results.arms)
+    return results.searched and any(len(varied_spaces(arm)) > 1 for arm in results.arms)
 
 
 @once
 def searches(results: Results) -> list[list[Varied]]:
     """Return the hyperparameters of each arm that varies two or more, in plan order; none where nothing is known."""
-    every = [_search(results, arm) for arm in results.arms if len(_spaces(arm)) > 1]
+    every = [_search(results, arm) for arm in results.arms if len(varied_spaces(arm)) > 1]
     return [search for search in every if search]
 
 
@@ -72,7 +73,7 @@ def _search(results: Results, arm: ArmEntry) -> list[Varied]:
     if len(found) < LEAST:
         return []
     by_fold = np.array([[score.values[fold] for fold in sorted(score.values)] for _, score in found])
-    sides = [_levels(name, space, [one[name] for one, _ in found]) for name, space in _spaces(arm).items()]
+    sides = [levels_of(name, space, [one[name] for one, _ in found]) for name, space in varied_spaces(arm).items()]
     points, levels = np.stack([places for _, places in sides], axis=1), [len(texts) for texts, _ in sides]
     scores, folds = by_fold.mean(axis=1), range(by_fold.shape[1] if by_fold.shape[1] > 1 else 0)
     whole = importance(points, scores, levels)
@@ -81,22 +82,23 @@ def _search(results: Results, arm: ArmEntry) -> list[Varied]:
         return []
     return [
         Varied(arm, SYMBOLS.get(name, name), *side, scores, share, marginal, moved, whole.r_squared)
-        for i, (name, side) in enumerate(zip(_spaces(arm), sides, strict=True))
+        for i, (name, side) in enumerate(zip(varied_spaces(arm), sides, strict=True))
         for share, marginal in [(whole.shares[i], whole.marginals[i])]
         for moved in [[one.shares[i] for one in without if one]]
     ]
 
 
-def _levels(name: str, space: Any, values: list[Any]) -> tuple[list[str], np.ndarray]:
+def levels_of(name: str, space: Any, values: list[Any]) -> tuple[list[str], np.ndarray]:
     """Return the levels of a space as study.json has it, and where values lie in [0, 1]."""
     if not isinstance(space, Mapping):
         return [value_text(name, one) for one in space], (np.array(list(map(space.index, values))) + 0.5) / len(space)
     on, back = (np.log, np.exp) if space["scale"] == "log" else (np.asarray, np.asarray)
     low, high = on(space["low"]), on(space["high"])
-    return [f"{back(low + at * (high - low)):.3g}" for at in _middles(PARTS)], (on(values) - low) / (high - low)
+    return [f"{back(low + at * (high - low)):.3g}" for at in middles(PARTS)], (on(values) - low) / (high - low)
 
 
-def _middles(levels: int) -> np.ndarray:
+def middles(levels: int) -> np.ndarray:
+    """Return where so many levels lie in [0, 1]."""
     return (np.arange(levels) + 0.5) / levels
 
 
@@ -165,7 +167,7 @@ def marginals_plot(results: Results) -> Plot:
             for axes in row[len(search) :]:
                 axes.set_axis_off()
             for axes, one in zip(row, search, strict=False):
-                places, every = _middles(len(one.levels)), max(1, len(one.levels) // 3)
+                places, every = middles(len(one.levels)), max(1, len(one.levels) // 3)
                 axes.plot(one.places, 100 * one.scores, ls="", marker="o", ms=2.5, color=QUIET)
                 axes.plot(places, 100 * np.array(one.marginal), marker="_", color=looks[one.arm.name].colour)
                 axes.set_xticks(places[::every], one.levels[::every])
