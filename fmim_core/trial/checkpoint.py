@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,13 @@ def kept_model(out: Path, record: Record, device: torch.device) -> Evaluator:
             is not known here, or makes another network.
     """
     path = checkpoint_path(out, record.trial)
-    weights = _weights(path, record)
+    try:
+        weights = kept_weights(out, record)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}. Copy the checkpoints with the study's folder, or train the model again: the command that ran "
+            "the study, with --remake-weights"
+        ) from error
     try:
         config = TrainConfig.model_validate(record.config)
     except ValidationError as error:
@@ -92,17 +99,20 @@ def kept_model(out: Path, record: Record, device: torch.device) -> Evaluator:
     return Ensemble(config, models, device) if record.members else Evaluator(config, model, device)
 
 
-def _weights(path: Path, record: Record) -> dict[str, Any]:
-    if not path.exists():
-        own = " (its trainer keeps them if it has state() and load_state())" if "trainer" in record.config else ""
-        raise ValueError(
-            f"the weights of {record.trial} are missing: there is no {path}{own}. Copy the checkpoints with the "
-            "study's folder, or run the study again in another folder"
-        )
+def kept_weights(out: Path, record: Record) -> dict[str, Any]:
+    """Return the weights of a completed replicate, as they are in its checkpoint.
+
+    Raises:
+        ValueError: they are missing, damaged, or another trial's; names the file.
+    """
+    path = checkpoint_path(out, record.trial)
     content = read_checkpoint(path, torch.device("cpu"))
+    if content is None and not os.path.lexists(path):
+        own = " (its trainer keeps them if it has state() and load_state())" if "trainer" in record.config else ""
+        raise ValueError(f"the weights of {record.trial} are missing: there is no {path}{own}")
     if content is None or not content["complete"]:
         raise ValueError(f"{path} does not hold the weights of a finished training of this version")
     if content["fingerprint"] != record.fingerprint:
-        raise ValueError(f"{path} holds the weights of another trial than {record.path(path.parents[1])}")
+        raise ValueError(f"{path} holds the weights of another trial than {record.path(out)}")
     weights: dict[str, Any] = content["model"]
     return weights

@@ -148,7 +148,7 @@ class Simulation:
         if self._reuse and complete and spec.stage != "replicate":
             path.unlink()
         elif self._reuse:
-            write_checkpoint(path, {"fingerprint": spec.fingerprint, "complete": complete})
+            write_checkpoint(path, {"fingerprint": spec.fingerprint, "complete": complete, "model": {}})
 
     def _epoch(self, dispatcher: Dispatcher, entry: list[Any], status: Status) -> Record | None:
         entry[1] += 1

@@ -115,6 +115,9 @@ class Options(Config):
             show_default=False,
         ),
     ] = True
+    remake_weights: Annotated[
+        bool, Option("--remake-weights", help="Train finished trials again whose weights are lost or damaged.")
+    ] = False
     fresh: Annotated[bool, Option("--fresh", help="Move an existing folder aside and start over.")] = False
 
     @model_validator(mode="after")

@@ -68,7 +68,7 @@ def new(
     TextConsole().say(f"try it: fmim run {study}.py --preset smoke")
 
 
-@takes_options("tracking_uri", "selected", "fresh")
+@takes_options("tracking_uri", "selected", "remake_weights", "fresh")
 def plan(
     options: Options,
     calibrate: Annotated[

@@ -152,7 +152,7 @@ class _Execution:
         """Run all trials that are missing, and write the report; return the exit code and what was found."""
         plan, out, warn, code = self.checked.plan, self.setup.folder, self.observer.warn, SOME_FAILED
         results: Results | None = None
-        outcomes = outcomes_of_plan(out, plan, self.bank, warn)
+        outcomes = outcomes_of_plan(out, plan, self.bank, warn, self.setup.remake_weights)
         execution = Execution(
             started_at=now(),
             slots=self.backend.slots,

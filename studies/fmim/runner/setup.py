@@ -24,6 +24,7 @@ class Setup:
         selected: the folder of the study whose winners the arms have.
         reuse: whether equal trials share a record.
         fresh: whether a folder that is there is moved aside.
+        remake_weights: whether finished trials whose weights are lost are trained again.
         code: the folder of the file that declares the study; None for a study that is declared elsewhere.
         command: goes on with the study, where there is such a command.
     """
@@ -41,6 +42,7 @@ class Setup:
     selected: Path | None = None
     reuse: bool = True
     fresh: bool = False
+    remake_weights: bool = False
     code: Path | None = None
     command: str | None = None
 

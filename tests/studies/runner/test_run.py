@@ -29,6 +29,7 @@ from fmim_core.records import (
     record_path,
     write_json,
 )
+from fmim_core.trial.checkpoint import checkpoint_path, kept_weights
 from fmim_reports.parts.queries.shown import shown_rows
 from fmim_reports.reading.results import read_results
 from tests.support.documents import comparable_records
@@ -176,6 +177,22 @@ def test_damaged_records_and_queries_are_set_aside_and_their_trials_run_again(co
         (aside,) = out.glob(f"records/{path.name}.damaged-*")
         assert aside.read_bytes() == content
         assert f"moved to {aside.name}, and its trial runs again" in told.getvalue()
+
+
+def test_lost_weights_are_noticed_and_made_again_if_asked_for(copy: Path) -> None:
+    out, (lost, damaged) = copy / "study", ("adatriplet_automargin.c00.seed0", "adatriplet_automargin.c00.seed1")
+    before, whole = comparable_records(out), checkpoint_path(out, damaged).read_bytes()
+    checkpoint_path(out, lost).unlink()
+    checkpoint_path(out, damaged).write_bytes(whole[:-100])
+    for remake, trials in ((False, 0), (True, 2), (True, 0)):
+        told = io.StringIO()
+        options = options_in(copy, tracking_uri=tracked_in(copy), remake_weights=remake)
+        assert run_here(mini_plan(), options, TextConsole(file=told, width=1000)) == DONE
+        assert executions(copy)[-1].trials == trials
+        assert ("finished trials without weights: 2 (" in told.getvalue()) == (not remake or trials == 2)
+        assert comparable_records(out) == before
+    assert kept_weights(out, Record.read(record_path(out, lost)))
+    assert kept_weights(out, Record.read(record_path(out, damaged)))
 
 
 def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(finished: Path) -> None:

@@ -14,15 +14,21 @@ from fmim.runner.search.arm_search import Proposals, proposals_path, proposed_ag
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Damaged, Record, StudyFile, flat, queries_path, read_file, read_records, set_aside
+from fmim_core.trial.checkpoint import checkpoint_path, kept_weights
 
 
 def outcomes_of_plan(
-    out: Path, plan: Plan, bank: Bank, warn: Callable[[str], None] = lambda warning: None
+    out: Path,
+    plan: Plan,
+    bank: Bank,
+    warn: Callable[[str], None] = lambda warning: None,
+    remake_weights: bool = False,
 ) -> dict[str, Outcome]:
     """Return the outcomes of the plan's trials that have a record in the folder, by trial; others are left alone.
 
     A damaged record is set aside, and so are damaged queries, with a warning. Then its trial has no outcome, nor has a
-    replicate whose queries are gone from beside its record: it runs again, and writes both.
+    replicate whose queries are gone from beside its record: it runs again, and writes both. Where weights are lost or
+    damaged, it does so only if they are to be made again; else a warning says so.
 
     Raises:
         ValueError: a record has the name of a planned trial, but another configuration, data set or seed; or an arm
@@ -33,7 +39,7 @@ def outcomes_of_plan(
     planned = {spec.id: spec for spec in plan.possible(bank, proposals.of)}
     sampled = {arm.name for arm in plan.arms if arm.listed is None}
     outcomes: dict[str, Outcome] = {}
-    lost, foreign = [], []
+    lost, foreign, weightless = [], [], list[str]()
 
     def move(path: Path, damaged: ValueError) -> None:
         warn(f"{damaged}. It was moved to {set_aside(path).name}, and its trial runs again")
@@ -42,7 +48,11 @@ def outcomes_of_plan(
         spec = planned.get(record.trial)
         if spec is not None:
             if _has_its_queries(out, record, warn):
-                outcomes[spec.id] = Outcome.of(record)
+                kept = spec.keeps_model and record.status == "completed"
+                fault = _fault_of_weights(out, record, remake_weights) if kept else ""
+                weightless += [fault] if fault else []
+                if not (fault and remake_weights):
+                    outcomes[spec.id] = Outcome.of(record)
             if record.fingerprint != spec.fingerprint:
                 foreign.append(spec.id)
         elif record.arm in sampled and record.search_split < plan.search_splits:
@@ -58,7 +68,23 @@ def outcomes_of_plan(
             f"{out} has {len(foreign)} records of another plan (e.g. {foreign[0]}{what}): "
             "give another --out, or --fresh to move the folder aside and start over"
         )
+    if weightless:
+        then = "they run again" if remake_weights else "their results stand, and --remake-weights trains them again"
+        warn(f"finished trials without weights: {len(weightless)} (e.g. {weightless[0]}); {then}")
     return outcomes
+
+
+def _fault_of_weights(out: Path, record: Record, set_damaged_aside: bool) -> str:
+    """Return what is wrong with the weights of a completed replicate; nothing where they are whole."""
+    try:
+        kept_weights(out, record)
+    except Damaged as damaged:
+        if set_damaged_aside:
+            set_aside(checkpoint_path(out, record.trial))
+        return str(damaged)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _has_its_queries(out: Path, record: Record, warn: Callable[[str], None]) -> bool:

@@ -23,7 +23,7 @@ from fmim_core.records import (
     record_path,
     trials_with_result,
 )
-from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint
+from fmim_core.trial.checkpoint import checkpoint_path, kept_weights, read_checkpoint
 from fmim_core.trial.spec import TrialSpec
 
 OF_THE_STUDY = (
@@ -51,10 +51,7 @@ def read_usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
     if record.queries_sha256 is not None:
         read_queries(queries_path(out, record.trial), record.queries_sha256)
     if spec.keeps_model and record.status == "completed":
-        weights = checkpoint_path(out, record.trial)
-        content = read_checkpoint(weights, torch.device("cpu"))
-        if content is None or not content["complete"] or content["fingerprint"] != record.fingerprint:
-            raise ValueError(f"{weights} does not have the weights of {record.trial}")
+        kept_weights(out, record)
     return record
 
 
