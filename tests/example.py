@@ -1,40 +1,46 @@
 """The numbers of the README, from a finished run: `python -m tests.example RUN [FOLDER of fmim robust]`.
 
-Writes reports/example.json, reports/example.png (the head of the run's page) and what stands in the README between two
-marks. A test compares the README with example.json.
+Writes reports/example.json, reports/example.png (the first screen of the run's page) and the part of the README between
+two marks. A test compares the README with example.json.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from fmim_core.records import json_text, read_json
 from fmim_reports.build import build_report
-from fmim_reports.parts.comparisons.varied import variations_table
-from fmim_reports.parts.comparisons.words import plain_sentences
+from fmim_reports.parts.comparisons.answer import answer_sentence
+from fmim_reports.parts.comparisons.comparison import is_claim
+from fmim_reports.parts.comparisons.pipelines import headlines
+from fmim_reports.parts.comparisons.words import ratio_text
 from fmim_reports.reading.results import read_results
-from fmim_reports.writing.formats import points
+from fmim_reports.writing.formats import listed, points
 from tests.support.browser import chromium, visited
 from tests.support.paths import ROOT
 
 KEPT, PICTURE, README = ROOT / "reports" / "example.json", ROOT / "reports" / "example.png", ROOT / "README.md"
 BEGIN, END = "<!-- written by python -m tests.example -->\n", "<!-- until here -->\n"
-WIDTH, HEIGHT = 880, 1150
+WIDTH, HEIGHT = 1400, 900
 
 
 def found_in(run: Path, robust: Path | None = None) -> dict[str, Any]:
-    """What a run found of the comparisons of its question, on the test set, on the folds, and over settings."""
+    """What a run found of the comparisons of its question, and over settings."""
     results = read_results(run)
-    asked = len(results.study.comparisons)
-    on_folds: dict[str, dict[str, str]] = {}
-    for row in variations_table(results).rows:
-        pair = row["arm"].name, row["against"].name
-        if pair in results.study.comparisons and row["difference"] is not None:
-            values = on_folds.setdefault(f"{row['arm'].label} minus {row['against'].label}", {})
-            values[row["setting"]] = points(row["difference"])
+    compared = {
+        one.heading: {
+            "difference": points(one.value),
+            "interval": f"{points(one.uncertainty.low)} to {points(one.uncertainty.high)}",
+            "shown": one.shown,
+            "search": ratio_text(Fraction(one.a.cost.epochs, one.b.cost.epochs)),
+        }
+        for one in headlines(results)
+        if not is_claim(results, one)
+    }
     over = {} if robust is None else read_json(robust / "report" / "summary.json")
     return {
         "study": results.study.study,
@@ -42,31 +48,28 @@ def found_in(run: Path, robust: Path | None = None) -> dict[str, Any]:
         "trials": len(results.trials),
         "minutes": round(sum(one.wall_s or 0.0 for one in results.study.executions) / 60, 1),
         "metric": results.metric.label,
-        "sentences": plain_sentences(results)[:asked],
-        "on_folds": on_folds,
+        "answer": answer_sentence(results),
+        "compared": compared,
         "settings": over.get("settings", []),
-        "over_settings": over.get("sentences", [])[:asked],
+        "over_settings": over.get("shown", {}),
     }
 
 
 def in_words(found: dict[str, Any]) -> str:
     """The part of the README that a run writes."""
-    settings = list(dict.fromkeys(setting for values in found["on_folds"].values() for setting in values))
-    rows = [["difference on the folds", *settings], ["---", *["---:"] * len(settings)]]
-    rows += [[name, *(values.get(one, "–") for one in settings)] for name, values in found["on_folds"].items()]
+    head = ["Comparison", f"{found['metric']}, points", "95 % CI", "Shown", "Search epochs"]
+    rows = [head, ["---", "---:", "---:", "---", "---:"]]
+    rows += [[name, *one.values()] for name, one in found["compared"].items()]
     blocks = [
-        f"**What came out** in `{found['preset']}`, on the embedded phantoms (one run: {found['trials']} trials in "
-        f"{found['minutes']} minutes, kept as [reports/example.json](reports/example.json)):",
-        "\n".join(f"- {sentence}" for sentence in found["sentences"]),
-        f"Would the answer change? In percentage points of validation {found['metric']}, with the selected "
-        "configurations trained once more on the folds:",
+        f"**{found['answer']}**",
         "\n".join(f"| {' | '.join(row)} |" for row in rows),
+        f"One `{found['preset']}` run on synthetic images: {found['trials']} trials in {found['minutes']} minutes "
+        "([reports/example.json](reports/example.json)).",
     ]
-    if found["over_settings"]:
-        blocks += [
-            f"`fmim robust` ran the whole study at {len(found['settings'])} settings ({', '.join(found['settings'])}):",
-            "\n".join(f"- {sentence}" for sentence in found["over_settings"]),
-        ]
+    if over := found["over_settings"]:
+        counts = listed(f"{shown} in {count}" for shown, count in over.items())
+        repeated = f"`fmim robust` repeated it at {len(found['settings'])} settings of cohort and learning rate"
+        blocks[-1] += f" {repeated}: of {sum(over.values())} comparisons it was {counts}."
     return "\n" + "\n\n".join(blocks) + "\n\n"
 
 
@@ -78,7 +81,7 @@ def with_example(readme: str, found: dict[str, Any]) -> str:
 
 
 def photograph(page: Path) -> None:
-    """Keep a picture of the head of a page."""
+    """Keep a picture of the first screen of a page."""
     with chromium() as browser, visited(browser, page.as_uri(), WIDTH, HEIGHT) as visit:
         visit.page.screenshot(path=PICTURE)
 

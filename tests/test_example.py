@@ -26,10 +26,14 @@ def test_the_guide_counts_the_trials_of_presets() -> None:
 
 def test_a_run_says_what_its_report_does_and_robust_too(tmp_path: Path) -> None:
     out = make_out(tmp_path / "out", arms=["triplet_automargin", "triplet_grid"])
-    write_json(tmp_path / "robust" / "report" / "summary.json", {"settings": ["a", "b=1"], "sentences": ["X.", "Y."]})
+    robust = {"settings": ["a", "b=1"], "sentences": ["X."], "shown": {"equivalent": 1, "worse": 1}}
+    write_json(tmp_path / "robust" / "report" / "summary.json", robust)
     found = found_in(out, tmp_path / "robust")
-    assert (len(found["sentences"]), found["over_settings"]) == (1, ["X."])
+    (one,) = found["compared"].values()
+    assert (one["difference"], one["shown"], one["search"]) == ("+0.50", "inconclusive", "1/2")
     said = with_example(f"before\n{BEGIN}old\n{END}after\n", json.loads(json.dumps(found)))
     assert said == f"before\n{BEGIN}{in_words(found)}{END}after\n"
-    assert f"- {found['sentences'][0]}\n" in said
-    assert "at 2 settings (a, b=1):\n\n- X.\n" in said
+    assert found["answer"] in said
+    assert "at 2 settings" in said
+    assert "of 2 comparisons it was equivalent in 1 and worse in 1." in said
+    assert len(said.split()) < 150

@@ -53,6 +53,7 @@ def build_report(out: Path, stage: Callable[[str], None] = lambda what: None) ->
     drawable = [[plot for _, plot in found if isinstance(plot, Plot)] for found in plots]
     stage(f"writing the report: {sum(map(len, drawable))} figures")
     figures, more = (write_figures(found, source_line(results), report) for found in drawable)
+    figures.sort(key=lambda figure: not figure.plot.leads)
     not_drawn = [f"{name} figure not drawn: {why}" for name, why in chain(*plots) if not isinstance(why, Plot)]
     shown = {"study": results.study, "data_phrase": results.study.data.phrase, "verdict": verdict, "methods": written}
     shown |= {"badges": badges(results), "first_cautions": FIRST_CAUTIONS}

@@ -75,7 +75,7 @@ class NothingToDraw(Exception):
 class Plot:
     """A figure of the report: `draw` fills an empty matplotlib figure of `width` × `height` inches.
 
-    With `of_data` it shows results, and so says under its axes on which data. With `leads` it is beside the answer.
+    With `of_data` it shows results, and so says under its axes on which data. One that `leads` is beside the answer.
     """
 
     name: str

@@ -40,12 +40,14 @@ def answer_table(results: Results) -> Table:
         if arm.cost.epochs and (theirs := search_cost(results, against.get(arm.name, "")).epochs):
             row["relative"] = ratio_text(Fraction(arm.cost.epochs, theirs)).removesuffix(" times")
         rows.append(row)
-    metric, search = results.metric, "Search"
-    costs = [*under(search, "count", n_s="N_s", epochs="Epochs"), Column("relative", "Relative", "listing", search)]
-    test = Column("test", f"{metric.label}, %", "estimate", "Test, mean ± SE", metric=metric)
-    relative = " Relative: its epochs divided by those of the arm that its group is compared with." if against else ""
-    text = f"N_s: configurations that the search trained.{relative}"
-    columns = [ARM, *(costs[: 2 + bool(against)] if results.searched else ()), test]
+    related = any("relative" in row for row in rows)
+    costs = under("Search", "count", n_s="N_s", epochs="Epochs") if results.searched else []
+    text = "N_s: configurations that the search trained." * bool(costs)
+    if related:
+        costs.append(Column("relative", "Relative", "listing", "Search"))
+        text += " Relative: its epochs divided by those of the arm that its group is compared with."
+    metric = results.metric
+    columns = [ARM, *costs, Column("test", f"{metric.label}, %", "estimate", "Test, mean ± SE", metric=metric)]
     return Table("arms", "Arms", caption(results, text), columns, rows)
 
 

@@ -17,7 +17,7 @@ from fmim_reports.build import status_lines
 from fmim_reports.drawing.forest import ForestRow, draw_forest, forest_scale
 from fmim_reports.drawing.plotting import INK, Plot
 from fmim_reports.page.files import Part, write_figures, write_several
-from fmim_reports.parts.comparisons.comparison import Comparison, comparisons
+from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, is_claim
 from fmim_reports.parts.comparisons.difference import Difference, corrected
 from fmim_reports.parts.comparisons.tables import COMPARISON, P_COLUMNS, PAIR
 from fmim_reports.parts.comparisons.words import margin_text, plain_sentences
@@ -81,7 +81,10 @@ def build_robust(out: Path, names: Sequence[str]) -> Path:
     drawn = [forest_plot(one) for one in found if any(at.value is not None for at in one.at.values())]
     figures = write_figures(drawn, sources, out / "report")
     findings = [one.sentence for one in found] if first.answers else plain_sentences(studies[0].results)
-    write_json(out / "report" / "summary.json", {"study": first.study, "settings": there, "sentences": findings})
+    asked = [one for one in found if not is_claim(studies[0].results, one.first)]
+    shown = Counter(at.shown for one in asked for at in one.at.values()).most_common()
+    said = {"study": first.study, "settings": there, "sentences": findings, "shown": dict(shown)}
+    write_json(out / "report" / "summary.json", said)
     return write_several(
         out / "report",
         [

@@ -140,6 +140,7 @@ def sentences_on_references(results: Results, beaten: bool) -> list[str]:
         behind = sum(not sign * arm.test.stat.mean > sign * stat.mean for arm in beside)  # not-a-number is behind
         if stat.n and beside and beaten is not bool(behind):
             value = f"{reference.label} ({in_percent(stat.mean, 1)} %)"
-            found.append(value if beaten else f"{value} as {behind} of {len(beside)} arms")
+            many = "every arm" if behind == len(beside) else f"{behind} of {len(beside)} arms"
+            found.append(value if beaten else f"{value} as {many}")
     score = "score worse than every arm" if beaten else "score at least as well as trained arms"
     return [f"References without training {score}: {listed(found)}."] if found else []
