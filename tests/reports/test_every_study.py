@@ -16,7 +16,7 @@ from fmim_reports.build import tables_of, write_tables
 from fmim_reports.drawing.plotting import NothingToDraw, drawn, drawn_in_place_of
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.studies import contents_of
-from fmim_reports.writing.captions import source_line
+from fmim_reports.writing.captions import source_line, without_data
 from fmim_reports.writing.sections import Section
 from tests.support.declared import make_declared_out
 from tests.support.file_contents import NETWORK, PIXELS, add_references
@@ -94,6 +94,11 @@ def test_a_cell_of_text_is_a_text(results: Results) -> None:
         if row.get(column.key) is not None
     ]
     assert [cell for cell in cells if not isinstance(cell[2], str)] == []
+
+
+def test_no_caption_has_more_than_sixty_words(results: Results) -> None:
+    captions = {table.name: table.caption for found in tables_of(results).values() for table in found}
+    assert {name: text for name, text in captions.items() if len(without_data(text).split()) > 60} == {}
 
 
 def test_means_of_tables_follow_from_the_values_of_replicates(files: dict[str, pd.DataFrame], results: Results) -> None:

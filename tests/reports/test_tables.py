@@ -173,6 +173,32 @@ def test_latex_and_markdown_mark_the_same_cells_as_the_page() -> None:
     assert to_tex(table.all_notes[0]) in written
 
 
+def test_the_header_says_the_n_of_most_means_and_a_cell_with_another_says_it() -> None:
+    whole, other = Estimate({0: 0.7, 1: 0.8}, 2, "seed"), Estimate({0: 0.5}, 1, "seed")
+    short = Estimate({0: 0.6}, 2, "seed")
+    rows = [{"arm": str(at), "value": one} for at, one in enumerate([whole, whole, whole, other, short])]
+    columns = [Column("arm", "Arm"), Column("value", "mAP", "estimate")]
+    found = Table("t", "T", "", columns, rows)
+    assert found.headers == ["Arm", "mAP, n\u00a0=\u00a02"]
+    cells = [row.cells[1] for group in found.row_groups for row in group]
+    assert [(cell.n, cell.short) for cell in cells] == [("", False)] * 3 + [("1", False), ("1 of 2", True)]
+    unlike = replace(found, rows=rows[2:])
+    assert unlike.headers == ["Arm", "mAP"]
+    assert [row.cells[1].n for group in unlike.row_groups for row in group] == ["2", "1", "1 of 2"]
+
+
+def test_latex_fits_a_line_of_a_paper_and_leaves_the_columns_that_are_more_to_the_csv_file() -> None:
+    rows = [{"name": "a long name of an arm without search", "value": 0.5, "other": 0.25} for _ in range(3)]
+    columns = [Column("name", "Name"), *(Column("value", f"Value {at}", "percent") for at in range(12))]
+    written = latex(Table("t", "T", "C.", [*columns, Column("other", "Other", "percent", more=True)], rows))
+    assert (written.count(r"\begin{table*}"), written.count(r"\begin{tabular}")) == (1, 2)
+    assert [written.count(rf"Value {at} ") for at in range(12)] == [1] * 12
+    assert "25.00" not in written
+    assert "tables/t.csv" in written.splitlines()[0]
+    assert "resizebox" not in written
+    assert r"\small" in written
+
+
 def test_latex_goes_across_the_page_and_on_in_further_floats_where_it_must() -> None:
     rows = [{"name": f"{number}_a", "value": number / 100} for number in range(100)]
     columns = [Column("name", "Name"), *(Column("value", "mAP", "percent") for _ in range(8))]

@@ -92,7 +92,9 @@ def _arms(results: Results, paper: Callable[[ArmEntry, str], float | None]) -> T
     )
     how = f"Values {published.LABEL} are in %, on the paper's images. {published.CMC_NOTE}" if printed else ""
     notes = [references_note(results), collapsed_note(results)]
-    return Table("test_metrics", "All metrics", caption(results, text), columns, rows, notes, how=how)
+    return Table(
+        "test_metrics", "Selected configurations and all metrics", caption(results, text), columns, rows, notes, how=how
+    )
 
 
 def _metric_columns(results: Results, metric: Metric, printed: Collection[str]) -> list[Column]:

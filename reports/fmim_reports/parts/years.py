@@ -32,7 +32,7 @@ from fmim_reports.writing.tables import Column, Table
 @in_every_study(Section.MORE, times_of_queries)
 def by_year_table(results: Results) -> Table:
     """Return the primary metric on the test set by years after baseline."""
-    metric, interval, times = results.metric, results.interval, [*query_times(results), None]
+    metric, interval, times = results.metric, results.interval, [None, *query_times(results)]
     rows: list[dict[str, Any]] = [
         {"arm": arm} | {interval.name(time): on_test(results, arm.name, metric.name, time) for time in times}
         for arm in results.arms

@@ -70,10 +70,10 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
     text = (
         f"{loss} loss, as in {paper} of the paper. Ours: the configuration selected on validation, then trained "
         f"with fresh seeds for the test set ({test_models(results)}). Beside ours on validation: values "
-        f"{published.LABEL} in %, on the paper's images. {published.CMC_NOTE}"
+        f"{published.LABEL} in %, on the paper's images."
     )
     title, notes = f"{loss}: ways to set the margin", [references_note(results), collapsed_note(results)]
-    return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM])
+    return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM], how=published.CMC_NOTE)
 
 
 def _row(results: Results, arm: ArmSummary) -> dict[str, Any]:

@@ -97,13 +97,14 @@ def ours_table(results: Results) -> Table:
     given = "; ".join(f"{arm.group} {configuration_text(arm.configurations[0])}" for arm in results.arms)
     text = (
         f"Every loss on the test set{between}, in the form of Suppl. Tables 4 and 5 of the paper. Nothing is searched "
-        f"here; the hyperparameters were given: {given}. {published.CMC_NOTE}"
+        "here."
     )
+    how = f"The hyperparameters were given: {given}. {published.CMC_NOTE}"
     note = f"“All” is the mean over queries, here and in the paper: {_POOLED}"
     notes = [note, references_note(results)]
     title = f"Losses by {interval.after_baseline}" if results.dated else "Losses"
     name = f"losses_by_{interval.unit}"
-    return Table(name, title, caption(results, text), [*_KEYS, *columns], rows, notes, also=[ARM])
+    return Table(name, title, caption(results, text), [*_KEYS, *columns], rows, notes, also=[ARM], how=how)
 
 
 def published_table(results: Results) -> Table:
@@ -112,13 +113,13 @@ def published_table(results: Results) -> Table:
     rows = [row for metric in METRICS for row in _rows(results, metric, times, partial(_published, results))]
     group = f"Years after baseline: {data.test_label}, %, mean ± SE"
     heads = {results.interval.name(time): "All" if time is None else str(time) for time in times}
-    columns = [Column(key, head, "published_mean", group, digits=1) for key, head in heads.items()]
+    columns = [*_KEYS, *(Column(key, head, "published_mean", group, digits=1) for key, head in heads.items())]
     text = (
         f"For reference, what the paper published for {data.images} ({data.by_year}), for the years that both have. "
-        f"Our values above are on: {results.study.data.phrase}. {published.CMC_NOTE}"
+        f"Our values above are on: {results.study.data.phrase}."
     )
     title, notes = "Published: losses by years after baseline", _footnotes(results)
-    return Table("losses_by_year_published", title, text, [*_KEYS, *columns], rows, notes, also=[ARM])
+    return Table("losses_by_year_published", title, text, columns, rows, notes, also=[ARM], how=published.CMC_NOTE)
 
 
 def _rows(results: Results, metric: str, times: Iterable[int | None], value: Value) -> list[dict[str, Any]]:

@@ -6,10 +6,10 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 
 from fmim_reports.writing.formats import to_md, to_tex
-from fmim_reports.writing.tables import Cell, Row, Table
+from fmim_reports.writing.tables import Cell, Column, Row, Table
 
 
 def markdown(table: Table) -> str:
@@ -36,7 +36,7 @@ def _md_cell(cell: Cell) -> str:
 
 
 _NEEDS = r"% needs \usepackage{array,booktabs}"
-_LINE, _COLUMN = 345.0, 240.0  # points of a line of article and lncs, and of a column of a page of two
+_LINE, _COLUMN = 351.0, 246.0  # points that a line of article and lncs has for a table, and a column of two
 _SIGN, _BETWEEN = 4.4, 6.0  # points of a character at \small, and between two columns
 _LONG = 20  # characters of a text that is broken over lines
 _LONG_TEXT = r">{\raggedright\arraybackslash}p{3.2cm}"
@@ -47,46 +47,73 @@ _LINES = 36  # of cells that a page has room for, beside a caption and notes
 def latex(table: Table) -> str:
     r"""Return a `table`, or a `table*` where a column of a page has no room for it, with \caption and \label.
 
-    It fits a page at \small without its columns that are `more`, or less where even these are too many. A table of
-    more rows than a page holds goes on in further floats, the last of which has the notes.
+    It fits a page at \small without its columns that are `more`; those for which a line has no room stand below the
+    others. A table of more rows than a page holds goes on in further floats, the last of which has the notes.
     """
-    main = table.main
-    fit = sum(width <= _LINE for width in accumulate(_points(main)))
-    fitting = replace(main, columns=main.columns[: max(fit, 2)])
-    left = f"; all columns: tables/{table.name}.csv" if len(fitting.columns) < len(table.columns) else ""
-    return "\n".join([_NEEDS + left, *_floats(fitting), ""])
+    blocks = _blocks(table.main)
+    kept = [column for block in blocks for column in block.columns]
+    left = "" if all(column in kept for column in table.columns) else f"; all columns: tables/{table.name}.csv"
+    return "\n".join([_NEEDS + left, *_floats(blocks), ""])
 
 
-def _floats(table: Table) -> Iterator[str]:
-    rows = [row for group in table.row_groups for row in group]
-    widths, broken = _widths(table)
-    kind = "table*" if sum(_points(table)) > _COLUMN else "table"
+def _blocks(table: Table) -> list[Table]:
+    """Return its columns in tables as wide as a line, each after the columns that name the rows.
+
+    There are at most three, and no second one for a single column: a CSV file has all of them.
+    """
+    columns, widths = table.columns, _points(table)
+    names = sum(not column.numeric for column in columns[:2])
+    found: list[list[Column]] = [[]]
+    used = sum(widths[:names])
+    for column, width in zip(columns[names:], widths[names:], strict=True):
+        if used + width > _LINE and found[-1]:
+            found.append([])
+            used = sum(widths[:names])
+        found[-1].append(column)
+        used += width
+    kept = [block for number, block in enumerate(found[:3]) if number != 1 or len(block) > 1]
+    return [replace(table, columns=[*columns[:names], *block]) for block in kept]
+
+
+def _floats(blocks: Sequence[Table]) -> Iterator[str]:
+    table = blocks[0]
+    kind = "table*" if max(sum(_points(block)) for block in blocks) > _COLUMN else "table"
     title = to_tex(table.title)
     begins = [rf"\caption{{{title}. {to_tex(table.caption)}}}", rf"\label{{tab:{table.name.replace('_', '-')}}}"]
-    parts = _pages(rows) or [[]]
-    for part in parts:
+    pages = _pages(table, _LINES // len(blocks))
+    for page in pages:
         yield from (rf"\begin{{{kind}}}[t]", *begins, r"\centering\small\setlength{\tabcolsep}{3pt}")
-        if part:
-            body = ["\\midrule\n" * row.rule + _tex_line(list(map(_tex_cell, row.cells, broken))) for row in part]
-            yield from (*_head(table, widths, broken), *body, r"\bottomrule", r"\end{tabular}")
-        else:
+        for block in blocks if table.rows else ():
+            yield from _tabular(block, page)
+        if not table.rows:
             yield rf"\par\smallskip {to_tex(table.empty)}\par"
-        if part is parts[-1]:
+        if page is pages[-1]:
             yield from (rf"\par\smallskip\raggedright {to_tex(note)}\par" for note in table.all_notes)
         yield rf"\end{{{kind}}}"
         begins = [r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued).}}"]
 
 
-def _pages(rows: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows in parts that a page holds."""
-    lines = accumulate(max(1 + len(cell.text) // _LONG for cell in row.cells) for row in rows)
-    return [[row for _, row in page] for _, page in groupby(zip(lines, rows, strict=True), lambda at: at[0] // _LINES)]
+def _tabular(table: Table, page: slice) -> list[str]:
+    """Return the rows of a page with their heads."""
+    rows, (widths, broken) = _rows(table)[page], _widths(table)
+    body = ["\\midrule\n" * row.rule + _tex_line(list(map(_tex_cell, row.cells, broken))) for row in rows]
+    return [*_head(table, widths, broken), *body, r"\bottomrule", r"\end{tabular}\par\smallskip"]
+
+
+def _rows(table: Table) -> list[Row]:
+    return [row for group in table.row_groups for row in group]
+
+
+def _pages(table: Table, most: int) -> list[slice]:
+    """Return which rows a page of so many lines holds, and the next ones."""
+    lines = accumulate(max(1 + len(cell.text) // _LONG for cell in row.cells) for row in _rows(table))
+    ends = list(accumulate(len(list(page)) for _, page in groupby(lines, lambda line: line // most)))
+    return [slice(start, end) for start, end in pairwise([0, *ends])] or [slice(0)]
 
 
 def _widths(table: Table) -> tuple[list[int], list[bool]]:
     """Return the characters of the longest cell of each column, and whether its text is broken over lines."""
-    rows = [row.cells for group in table.row_groups for row in group]
-    texts = [[len(_text(cell)) + 2 * cell.best for cell in cells] for cells in rows]  # bold is wider
+    texts = [[len(_text(cell)) + 2 * cell.best for cell in row.cells] for row in _rows(table)]  # bold is wider
     longest = [max(lengths) for lengths in zip(*texts, strict=True)] or [0] * len(table.columns)
     broken = [width > _LONG and not column.numeric for column, width in zip(table.columns, longest, strict=True)]
     return [min(width, _LONG) if long else width for width, long in zip(longest, broken, strict=True)], broken

@@ -21,10 +21,10 @@ from fmim_reports.writing.tables import Column, Table
 NO_QUERIES = "No completed replicate has its queries beside its record."
 """What a table says instead of rows."""
 COLUMNS = (
-    *under("", "count", seeds="Seeds", queries="Queries", subjects="Subjects"),
     Column("mean", "Mean", "percent"),
     *under("SE over", "percent", se_seeds="seeds", se_subjects="subjects", se_both="both"),
     *under("95 % interval over both", "percent", low="from", high="to"),
+    *under("", "count", seeds="Seeds", queries="Queries", subjects="Subjects"),
 )
 """The columns of `uncertainty_of`."""
 WHAT = (
