@@ -47,7 +47,7 @@ def answer_table(results: Results) -> Table:
         costs.append(Column("relative", "Relative", "listing", "Search"))
         text += " Relative: its epochs divided by those of the arm that its group is compared with."
     metric = results.metric
-    columns = [ARM, *costs, Column("test", f"{metric.label}, %", "estimate", "Test, mean ± SE", metric=metric)]
+    columns = [ARM, Column("test", f"{metric.label}, %", "estimate", "Test, mean ± SE", metric=metric), *costs]
     return Table("arms", "Arms", caption(results, text), columns, rows)
 
 
