@@ -92,7 +92,7 @@ def test_proposals_that_are_gone_are_made_again(tiny_bank: Bank, tmp_path: Path)
     (tmp_path / "proposals.json").unlink()
     assert outcomes_of_plan(tmp_path, plan, tiny_bank, told.append).keys() == records.keys()
     assert (tmp_path / "proposals.json").read_bytes() == whole
-    assert told == [f"{tmp_path / 'proposals.json'} is missing. It is rebuilt from the records"]
+    assert (len(told), "proposals.json is missing" in told[0]) == (2, True)  # and of the simulation's lack of weights
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\0\0", b"{}", b"null", b"[]", b'{"schema": %d}' % SCHEMA])
