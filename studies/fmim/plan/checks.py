@@ -14,6 +14,7 @@ from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.splits import Fold
 from fmim_core.metric_names import Interval
+from fmim_core.optimizers.base import ConstantRate
 from fmim_core.records import FoldEntry
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.fit_trainer import rehearse_trainer
@@ -52,10 +53,28 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
         rehearse_loss(config)
     for config in ours:
         rehearse_optimizer(config)
+    check_effects(ours)
     own = _different((config for config in every_value if config.trainer), {"trainer", "epochs", "identity"})
     for number, config in enumerate(own):
         rehearse_trainer(config, development, resume=number == 0)
     return fold_sizes(plan.folds(development), plan.per_side) if plan.study.search else []
+
+
+def check_effects(configs: Sequence[TrainConfig]) -> None:
+    """Raise a `ValueError` if a setting has no effect in any of these trainings that have another value than usual."""
+    starts = [one.lr_schedule for one in configs if one.lr_schedule.warmup_start != ConstantRate().warmup_start]
+    if starts and not any(one.warmup_epochs for one in starts):
+        raise ValueError(
+            f"lr_schedule.warmup_start = {starts[0].warmup_start:g} has no effect without a warm-up: set "
+            "lr_schedule.warmup_epochs as well, or leave it out"
+        )
+    scaled = [one for one in configs if one.loss_lr_factor != 1]
+    losses = {one.loss.model_dump_json(): one.loss.build(one.model.embedding_dim, 2) for one in scaled}
+    if scaled and not any(list(loss.parameters()) for loss in losses.values()):
+        raise ValueError(
+            f"loss_lr_factor = {scaled[0].loss_lr_factor:g} has no effect: the loss {scaled[0].loss.kind!r} has no "
+            "weights of its own; leave it out"
+        )
 
 
 def check_subject_counts(plan: Plan, development: ImageSet) -> None:

@@ -35,17 +35,17 @@ def _show_settings(studies: Sequence[ComparedStudy], console: TextConsole) -> No
 
 
 def _show_arms(studies: Sequence[ComparedStudy], console: TextConsole) -> None:
-    labels = " or ".join(dict.fromkeys(one.results.metric.label for one in studies))
-    console.say(f"Arms: {labels} in %, mean ± SE; search: device time")
+    rows: list[tuple[str, ...]] = []
     for group in arm_groups(studies):
-        rows = []
+        rows.append((group.label, *[""] * len(ARM_NUMBERS)))
         for one in group.members:
             arm, cost = one.arm, one.arm.cost
             test = f"{mean_se_text(arm.test.stat)} ({arm.test.n_text})"
-            numbers = (str(cost.n_s), duration(cost.device_seconds), mean_se_text(arm.validation.stat), test)
-            rows.append((one.study.key, configuration_text(arm.configuration), *numbers))
-        console.say(group.label, style="bold")
-        console.show(TextTable(("", "configuration", *ARM_NUMBERS), rows, frozenset(ARM_NUMBERS)))
+            numbers = (str(cost.n_s or NOTHING), duration(cost.device_seconds), mean_se_text(arm.validation.stat), test)
+            rows.append((f"{one.study.key}  {configuration_text(arm.configuration)}", *numbers))
+    console.show(TextTable(("arm, selected values", *ARM_NUMBERS), rows, frozenset(ARM_NUMBERS)))
+    labels = " or ".join(dict.fromkeys(one.results.metric.label for one in studies))
+    console.say(f"Validation and test: {labels} in %, mean ± SE; search: device time.", style="dim")
     console.say("")
 
 

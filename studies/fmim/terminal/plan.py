@@ -150,7 +150,7 @@ def _arms(work: Workload) -> TextTable:
         space = "; ".join(map(str, arm.space.parameters)) or "–"
         varied = f" + {plan.variation_trials_of(arm)}" if plan.variation_trials else ""
         trials = f"{stops}{plan.search_trials_of(arm)}{varied} + {plan.replicates_of(arm)}{others}"
-        counts = (str(arm.budget), trials, f"{most}{both.epochs}", f"{most}{both.images}")
+        counts = (str(arm.budget) if plan.study.search else "–", trials, f"{most}{both.epochs}", f"{most}{both.images}")
         rows.append((arm.label, space, str(arm.searcher), *counts))
     return TextTable(("arm", "space", "searcher", *NUMBERS), rows, frozenset(NUMBERS))
 

@@ -137,11 +137,11 @@ def show_results(results: Results, console: TextConsole) -> None:
         validation = in_percent(arm.validation.stat.mean) if arm.validation.stat.n else NOTHING
         missing = "" if arm.test.complete else f" ({arm.test.n_text} seeds)"  # 81.30 ± 0.42 (4 of 5 seeds)
         test = (mean_se_text(arm.test.stat) if arm.test.stat.n else NOTHING) + missing
-        rows.append((arm.label, configuration_text(arm.configuration), validation, test, str(arm.cost.n_s)))
+        rows.append((arm.label, configuration_text(arm.configuration), validation, test, str(arm.cost.n_s or NOTHING)))
     columns = ("arm", chosen_word(results), *NUMBERS)
     console.show(TextTable(columns, rows, frozenset(NUMBERS)))
     what = f"{results.metric.label}, %: validation is the mean over folds, test the mean ± SE over fresh seeds"
-    console.say(what, style="dim")
+    console.say(what if results.searched else f"{what}; this study searched nothing, so it has no N_s", style="dim")
     for sentence in contents_of(results).verdict(results).sentences:
         console.say(sentence)
 

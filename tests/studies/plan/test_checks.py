@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from fmim import catalogue
+from fmim.declare.study import with_changes
 from fmim.plan import Plan
 from fmim.plan.checks import check_subject_counts, check_trainings, fewest_subjects
 from fmim.plan.workload import Workload
@@ -89,3 +90,19 @@ def test_the_folds_of_tested_models_are_no_search(study: str, trained: int) -> N
     planned = replace(plan("paper", study), replicates=None)
     work = Workload(planned, images(200)).total
     assert (work.trials, work.epochs) == (planned.trials, trained * 100)
+
+
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        ([("lr_schedule.kind", "constant"), ("lr_schedule.warmup_start", 0.1)], "lr_schedule.warmup_start = 0.1"),
+        ([("loss_lr_factor", 3.0)], "loss_lr_factor = 3"),
+    ],
+)
+def test_a_setting_without_effect_in_any_training_is_refused(
+    changes: list[tuple[str, object]], refused: str, tiny_bank: Bank
+) -> None:
+    planned = mini_plan()
+    useless = replace(planned, preset=with_changes(planned.preset, changes))
+    with pytest.raises(ValueError, match=refused):
+        check_trainings(useless, tiny_bank.development())

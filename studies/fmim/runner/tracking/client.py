@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from fmim.runner.folder.locks import one_at_a_time
 from fmim.runner.tracking.address import ARTIFACTS, BESIDE, FILE, TrackingAddress
+from fmim.runner.tracking.charts import TRAINING, VIEW
 from fmim_core.records import Damaged, set_aside
 
 ENVIRONMENT = {
@@ -26,9 +27,6 @@ ENVIRONMENT = {
 LOOKED_THROUGH = 100 * 2**20  # bytes: some seconds
 PLACES = {"experiments": "artifact_location", "runs": "artifact_uri", "logged_models": "artifact_location"}
 """The tables of MLflow's that hold places of artifacts, as whole paths, and their columns."""
-
-TRAINING = {"workflowType": "machine_learning"}
-"""Since version 3.5 MLflow opens in a view for language models unless a link says otherwise."""
 
 
 def open_client(address: TrackingAddress, tell: Callable[[str], None]) -> Any:
@@ -145,13 +143,16 @@ def found_by(search: Callable[..., Any], *given: Any, **more: Any) -> Iterator[A
             return
 
 
-def study_page(experiment: str, study_id: str) -> str:
-    """Return the page with a study's replicates, from the UI's address on."""
-    query = {"searchFilter": f"tags.`fmim.study_id` = '{study_id}'"}
-    return f"#/experiments/{experiment}/runs?{urlencode(query | TRAINING)}"
+def study_page(experiment: Any, study_id: str) -> str:
+    """Return the page of a study, from the UI's address on: its view where that was written, else its runs."""
+    view = {"viewStateShareKey": study_id, "compareRunsMode": "CHART"}
+    runs = {"searchFilter": f"tags.`fmim.study_id` = '{study_id}'"}
+    query = view if f"{VIEW}{study_id}" in experiment.tags else runs
+    return f"#/experiments/{experiment.experiment_id}/runs?{urlencode(query | TRAINING)}"
 
 
-def links(experiment: str, study_id: str, parent: str) -> str:
-    """Return links to a study's runs and to its report, as Markdown."""
-    report = f"#/experiments/{experiment}/runs/{parent}/artifacts/report/index.html?{urlencode(TRAINING)}"
-    return f"[Runs of the study]({study_page(experiment, study_id)}) · [Report]({report})"
+def links(experiment: Any, study_id: str, parent: str) -> str:
+    """Return links to a study's charts and to its report, as Markdown."""
+    runs = f"#/experiments/{experiment.experiment_id}/runs"
+    report = f"{runs}/{parent}/artifacts/report/index.html?{urlencode(TRAINING)}"
+    return f"[Charts of the study]({study_page(experiment, study_id)}) · [Report]({report})"

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from fmim.runner.tracking.charts import BY_EPOCH, COSTS, STAGES, TEST
 from fmim_core.records import DataEntry, EpochRow, Record, flat
 
 if TYPE_CHECKING:
     from mlflow.entities import Dataset, Metric
+
+    from fmim_reports.reading.results import PlannedTrial, Results
 
 LONGEST_DIGEST = 32  # letters of the fingerprint; MLflow takes 36 of a data set's digest
 LONGEST_TAG = 8000  # letters; MLflow cuts longer ones
@@ -156,7 +161,61 @@ def milliseconds(moment: str) -> int:
     return int(datetime.fromisoformat(moment).timestamp() * 1000)
 
 
-def results_of(out: Path, links: str) -> tuple[list[Metric], dict[str, str]]:
+@dataclass(frozen=True)
+class ArmRun:
+    """An arm in a run of its own: its selected configuration and means, and when the last of its trials has ended."""
+
+    name: str
+    label: str
+    configuration: Mapping[str, Any]
+    metrics: list[Metric]
+    at: int
+
+
+def arms_of(results: Results) -> Iterator[ArmRun]:
+    """Yield each arm that has a selected configuration, compared ones first.
+
+    Means by epoch are over the folds of the search, or over fresh seeds without a search. All means have six digits, so
+    that one of 0.1 reads so.
+    """
+    from mlflow.entities import Metric
+
+    from fmim_reports.reading.summary import arm_summaries
+
+    compared = {name for pair in results.comparisons for name in pair}
+    for arm in sorted(arm_summaries(results), key=lambda arm: arm.name not in compared):
+        if arm.configuration is None:
+            continue
+        on_folds, tested = results.of(arm.name, "search", arm.configuration), results.of(arm.name, "replicate")
+        ended = [trial.record.ended_at for trial in on_folds + tested if trial.record]
+        at = milliseconds(max(ended, default=results.study.created_at))
+        metrics = [
+            Metric(name, float(f"{mean:.6g}"), at, epoch)
+            for epoch, found in _by_epoch(on_folds or tested).items()
+            for name, mean in found.items()
+        ]
+        ends = {title: getattr(arm.cost, name) for name, title in COSTS.items() if on_folds}
+        ends |= {TEST.format(metric_name(results)): arm.test.stat.mean} if arm.test.stat.n else {}
+        metrics += [Metric(name, float(f"{value:.6g}"), at, 0) for name, value in ends.items()]
+        yield ArmRun(arm.name, arm.label, arm.configuration, metrics, at)
+
+
+def _by_epoch(trials: Iterable[PlannedTrial]) -> dict[int, dict[str, float]]:
+    """Return by epoch the mean over trials of each number that has a curve, where any trial has it."""
+    values: dict[int, dict[str, list[float]]] = {}
+    for row in (row for trial in trials if trial.record for row in trial.record.history):
+        for name, title in BY_EPOCH.items():
+            if not math.isnan(value := row.number(name)):
+                values.setdefault(row.epoch, {}).setdefault(title, []).append(value)
+    return {epoch: {name: fmean(each) for name, each in found.items()} for epoch, found in values.items()}
+
+
+def metric_name(results: Results) -> str:
+    """Return the study's metric as MLflow names it."""
+    return safe_names([results.metric.name])[results.metric.name]
+
+
+def results_of(results: Results, links: str) -> tuple[list[Metric], dict[str, str]]:
     """Return a study's results as far as they go, in short: metrics of each arm, and as tags the answer in sentences.
 
     One of them is a description in Markdown, which the run's page shows; `links` first, since MLflow folds away all but
@@ -164,35 +223,31 @@ def results_of(out: Path, links: str) -> tuple[list[Metric], dict[str, str]]:
     """
     from mlflow.entities import Metric
 
-    from fmim_reports.reading.results import read_results
     from fmim_reports.reading.summary import arm_summaries
     from fmim_reports.studies import contents_of
     from fmim_reports.writing.formats import to_md
 
-    results = read_results(out)
     arms = arm_summaries(results)
     ended = (trial.record.ended_at for trial in results.every_trial if trial.record)
     at = milliseconds(max(ended, default=results.study.created_at))
-    metric = safe_names([results.metric.name])[results.metric.name]
-    metrics = [Metric(name, float(value), at, 0) for arm in arms for name, value in _values(arm, metric)]
+    name_of = metric_name(results)
+    metrics = [Metric(name, float(value), at, 0) for arm in arms for name, value in _values(arm, name_of)]
     sentences = contents_of(results).verdict(results).sentences
     answer = "\n".join(f"- {to_md(sentence)}" for sentence in sentences)
     text = "\n\n".join([links, to_md(results.study.question), answer, _table(results, arms)])
     if len(text) > LONGEST_TAG:
         rest = "\n\nThe report has the rest."
         text = text[: LONGEST_TAG - len(rest)].rpartition("\n")[0] + rest
-    return metrics, {NOTE: text, "fmim.answer": " ".join(sentences)}
+    return metrics, {NOTE: text, "fmim.answer": " ".join(sentences), "fmim.stage": STAGES["study"]}
 
 
 def _values(arm: Any, metric: str) -> Iterator[tuple[str, float]]:
-    """Yield an arm's means ± SE and what its search cost; nothing of what has no value yet."""
+    """Yield an arm's means ± SE; nothing of what has no value yet."""
     for part, stat in (("test", arm.test.stat), ("validation", arm.validation.stat)):
         if stat.n:
             yield f"{part}_{metric}/{arm.name}", stat.mean
         if stat.n and stat.se is not None:
             yield f"{part}_{metric}_se/{arm.name}", stat.se
-    cost = {"search_epochs": arm.cost.epochs, "search_device_seconds": arm.cost.device_seconds, "n_s": arm.cost.n_s}
-    yield from ((f"{name}/{arm.name}", value) for name, value in cost.items())
 
 
 def _table(results: Any, arms: Sequence[Any]) -> str:

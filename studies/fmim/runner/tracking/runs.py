@@ -1,4 +1,4 @@
-"""The runs of one study in MLflow: an experiment is a study, a parent run a study folder, a child run a trial."""
+"""The runs of one study in MLflow: an experiment is a study, a parent run a study folder, a child run a trial or an arm."""
 
 from __future__ import annotations
 
@@ -10,9 +10,21 @@ from typing import Any
 
 from fmim.runner.tracking import contents
 from fmim.runner.tracking.address import ARTIFACTS, TrackingAddress
+from fmim.runner.tracking.charts import COLOURS, STAGES, VIEW, view_of
 from fmim.runner.tracking.client import found_by, links, open_client
 from fmim.runner.tracking.contents import milliseconds
-from fmim_core.records import DONE, INTERRUPTED, ON_FOLDS, SOME_FAILED, DataEntry, Record, StudyFile, flat, study_path
+from fmim_core.records import (
+    DONE,
+    INTERRUPTED,
+    ON_FOLDS,
+    SOME_FAILED,
+    DataEntry,
+    Record,
+    StudyFile,
+    flat,
+    now,
+    study_path,
+)
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
 STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
@@ -73,10 +85,12 @@ class Runs:
         self._experiment = self._find_experiment()
         yield
         self._found = {}
-        for run in self._own_runs():
-            self._found[run.data.tags.get("fmim.trial", "")] = run.info
+        for run in self._own_runs():  # of a trial, of an arm, or the parent
+            tags = run.data.tags
+            self._found[tags.get("fmim.trial") or tags.get("fmim.arm", "")] = run.info
             yield
         self._parent = self._open_parent(self._found.pop("", None))
+        self._arms = {name: self._found.pop(name).run_id for name in self._identity.labels if name in self._found}
         self._runs = {trial: info.run_id for trial, info in self._found.items()}
         self._logged = {}
         self.caught_up.clear()
@@ -201,16 +215,22 @@ class Runs:
             self._client.log_batch(run, metrics[start : start + METRICS_AT_ONCE])
 
     def write_results(self, out: Path) -> Iterator[None]:
-        """Write a study's results to its parent run, as far as they go, and yield after each thing that is written.
+        """Write a study's results, as far as they go, and yield after each thing that is written.
 
-        Its arms' means, the answer with links to pages of the UI, the report and the files that the study's results
-        follow from, and the winners' models.
+        Its arms' runs, the view with their charts, and to the parent run the answer with links to pages of the UI, the
+        report and the files that the study's results follow from; then the winners' models.
         """
         if not study_path(out).exists():
             return
         from fmim.runner.tracking.winners import write_winners
+        from fmim_reports.reading.results import read_results
 
-        metrics, tags = contents.results_of(out, links(self._experiment, self._identity.study_id, self._parent))
+        results, study_id = read_results(out), self._identity.study_id
+        yield from self._write_arms(list(contents.arms_of(results)))
+        view = view_of(results.study, contents.metric_name(results))
+        self._client.set_experiment_tag(self._experiment, f"{VIEW}{study_id}", view)
+        experiment = self._client.get_experiment(self._experiment)
+        metrics, tags = contents.results_of(results, links(experiment, study_id, self._parent))
         self._log(self._parent, metrics, tags=tags)
         yield
         for path in (out / name for name in ("report", "study.json", "selection.json")):
@@ -220,6 +240,20 @@ class Runs:
                 self._client.log_artifact(self._parent, str(path))
             yield
         yield from write_winners(self._client, self._experiment, self._runs, out)
+
+    def _write_arms(self, arms: Sequence[contents.ArmRun]) -> Iterator[None]:
+        """Write each arm's run, all begun with the study, so that the page sorts them in this order."""
+        began, colours = milliseconds(self._identity.began_at or now()), [*COLOURS] * (len(arms) // len(COLOURS) + 1)
+        for place, arm in enumerate(arms):
+            if arm.name not in self._arms:
+                tags = {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent}
+                tags |= {"fmim.arm": arm.name, "fmim.stage": STAGES["arm"], "mlflow.runColor": colours[place]}
+                start = began + len(arms) - place  # milliseconds: the latest is the first
+                made = self._client.create_run(self._experiment, start_time=start, tags=tags, run_name=arm.label)
+                self._arms[arm.name] = str(made.info.run_id)
+            self._log(self._arms[arm.name], arm.metrics, {"arm": arm.name, **arm.configuration})
+            self._client.set_terminated(self._arms[arm.name], "FINISHED", arm.at)
+            yield
 
     def finish(self, status: str, ended_at: str | None = None) -> None:
         """Close what still runs, such as an interrupted study leaves, and end the parent run, at a time or now."""

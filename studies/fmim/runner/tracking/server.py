@@ -36,7 +36,7 @@ def page_of(out: Path, study: StudyFile, address: TrackingAddress, tell: Callabl
         raise ValueError(f"MLflow at {address}: {address.without_secrets(str(error))}") from None
     if experiment is None:
         raise ValueError(f"the study {study.study} of {out} is not in {address}: {again}")
-    return study_page(str(experiment.experiment_id), study.id)
+    return study_page(experiment, study.id)
 
 
 def serve(address: TrackingAddress, port: int, page: str, tell: Callable[[str], None]) -> None:

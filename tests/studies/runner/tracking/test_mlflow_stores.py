@@ -137,8 +137,8 @@ def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path, cap
     client = MlflowClient(server)
     experiment = client.get_experiment_by_name("automargin_vs_grid")
     runs = client.search_runs([experiment.experiment_id])
-    assert Counter(run.info.status for run in runs) == {"FINISHED": 12}
-    (parent,) = [run for run in runs if "fmim.trial" not in run.data.tags]
+    assert Counter(run.info.status for run in runs) == {"FINISHED": 14}  # trials, arms and the parent
+    (parent,) = [run for run in runs if "fmim.arm" not in run.data.tags]
     assert {"report", "study.json", "selection.json"} <= {i.path for i in client.list_artifacts(parent.info.run_id)}
 
     out, uri, told = tmp_path / "study", f"sqlite:///{tmp_path}/another.db", list[str]()
@@ -161,7 +161,15 @@ def all_runs(client: MlflowClient) -> dict[str, Any]:
         curves = {name: [(m.step, m.value) for m in client.get_metric_history(number, name)] for name in CURVES}
         files = sorted(item.path for folder in ("", "report") for item in client.list_artifacts(number, folder or None))
         ended = run.info.end_time if trial else None
-        found[trial] = (run.info.status, ended, tags, run.data.params, repr(run.data.metrics), repr(curves), files)
+        found[trial or run.info.run_name] = (
+            run.info.status,
+            ended,
+            tags,
+            run.data.params,
+            repr(run.data.metrics),
+            repr(curves),
+            files,
+        )
     return found
 
 

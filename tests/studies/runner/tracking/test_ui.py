@@ -9,6 +9,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 
 import mlflow
 import numpy as np
@@ -17,8 +18,9 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 import fmim
-from fmim_core.records import BAD_INPUT, DONE
+from fmim_core.records import BAD_INPUT, DONE, read_records
 from tests.stress.processes import MARK, marked
+from tests.support.browser import chromium, visited
 from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here, tracked_in
 from tests.support.paths import ROOT
 from tests.support.program import Program, free_port, wait_for
@@ -69,8 +71,9 @@ def run_of(out: Path, query: str) -> Run:
 
 def test_the_study_is_shown_with_its_answer_and_the_report(out: Path, page: str) -> None:
     address, _, within = page.partition("#")
-    parent = run_of(out, "tags.`fmim.preset` = 'mini'").info
-    assert within.startswith(f"/experiments/{parent.experiment_id}/runs?searchFilter=tags.%60fmim.study_id%60")
+    run = run_of(out, "tags.`fmim.preset` = 'mini'")
+    parent, study_id = run.info, run.data.tags["fmim.study_id"]
+    assert within.startswith(f"/experiments/{parent.experiment_id}/runs?viewStateShareKey={study_id}&")
     with urllib.request.urlopen(f"{address}get-artifact?path=report/index.html&run_uuid={parent.run_id}") as answer:
         assert "<h1>A small study" in answer.read().decode()
     (data,) = run_of(out, f"tags.`fmim.trial` = '{ARM}.c00.seed1'").inputs.dataset_inputs
@@ -79,6 +82,27 @@ def test_the_study_is_shown_with_its_answer_and_the_report(out: Path, page: str)
     assert f"[Report](#/experiments/{parent.experiment_id}/runs/{parent.run_id}/artifacts/report/index.html" in note
     for told in ("Does it run?", "AdaTriplet + AutoMargin |"):
         assert told in note
+
+
+def test_the_charts_are_of_arms_then_of_search_trials_then_of_cost_and_the_parent_run_is_first(page: str) -> None:
+    with chromium() as browser, visited(browser, page, width=1800, height=2600) as visit:
+        visit.page.get_by_text("search device seconds", exact=True).first.wait_for(timeout=120_000)
+        text = visit.page.inner_text("body")
+    labels = [arm.label for arm in MINI_STUDY.arms]
+    curves = ("validation mAP", "training loss", "margin epsilon", "test mAP")
+    assert text.index("automargin_vs_grid (mini)") < min(map(text.index, labels))
+    places = [text.index(f"\n{title}\n") for title in (*curves, "Parallel Coordinates", "N_s")]
+    assert places == sorted(places)
+
+
+def test_an_arms_run_has_means_by_epoch_in_digits_that_a_person_reads(out: Path) -> None:
+    run = run_of(out, f"tags.`fmim.stage` = 'selected' AND tags.`fmim.arm` = '{ARM}'")
+    folds = [one for one in read_records(out) if one.trial.startswith(f"{ARM}.c00.fold")]
+    epochs = [[row.number("loss") for row in one.history] for one in folds]
+    client = MlflowClient(f"sqlite:///{out.parent}/mlflow.db")
+    found = [one.value for one in client.get_metric_history(run.info.run_id, "training loss")]
+    assert found == [float(f"{fmean(losses):.6g}") for losses in zip(*epochs, strict=True)]
+    assert run.data.metrics["N_s"] == 1
 
 
 @pytest.mark.usefixtures("page")  # which has found the artifacts of the database that has moved
