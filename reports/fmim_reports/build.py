@@ -43,7 +43,6 @@ def build_report(out: Path, stage: Callable[[str], None] = lambda what: None) ->
     Raises:
         ValueError: `out` holds no readable study.json.
     """
-    stage("writing the report: reading the records")
     results, report = read_results(Path(out)), Path(out) / "report"
     stage(f"writing the report: tables of {len(results.every_trial)} trials")
     contents = contents_of(results)

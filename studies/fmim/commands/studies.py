@@ -155,6 +155,7 @@ def status(
 def report(out: StudyFolder) -> None:
     """Write a study's report again, from its records."""
     folder = study_folder(out)
+    TextConsole(stderr=True).stage("writing the report: reading the records")
     from fmim.runner.folder.overview import update_overview
     from fmim_reports.build import build_report
 

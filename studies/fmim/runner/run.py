@@ -223,6 +223,7 @@ class _Execution:
         return code
 
     def _report(self, code: int) -> Results:
+        self.observer.stage("writing the report: reading the records")
         from fmim_reports.build import build_report
         from fmim_reports.parts.queries.shown import shown_rows
         from fmim_reports.reading.results import read_results

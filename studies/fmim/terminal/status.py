@@ -37,7 +37,7 @@ def in_one_line(study: StudyProgress, seconds_left: float | None) -> str:
     said = ", ".join(f"{number} {what}" for what, number in reuse.items() if number)
     parts = [f"{study.done} of {study.total} trials are over" + (f" ({said})" if said else "")]
     if study.running:
-        parts.append(f"{len(study.running)} running" if study.done else f"the first {len(study.running)} are training")
+        parts.append(f"{len(study.running)} running{'' if study.done else ', the first ones'}")
     if seconds_left is not None and study.done < study.total:
         parts.append(f"{about(seconds_left)} left")
     return ", ".join(parts)

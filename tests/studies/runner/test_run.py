@@ -64,7 +64,8 @@ def copy(finished: Path, tmp_path: Path) -> Iterator[Path]:
 def runs_of(root: Path) -> list[Any]:
     client = MlflowClient(f"sqlite:///{root}/mlflow.db")
     experiment = client.get_experiment_by_name("automargin_vs_grid")
-    return list(client.search_runs([experiment.experiment_id], max_results=1000))
+    found = client.search_runs([experiment.experiment_id], max_results=1000)
+    return [run for run in found if run.data.tags.get("fmim.stage") != "selected"]  # which are of arms
 
 
 def executions(root: Path) -> list[Execution]:

@@ -40,7 +40,7 @@ def test_running_trials_are_shown_with_epoch_and_best_and_written_for_others(tin
     assert f"{one.id} 3/4 75.0 %" in lines
     assert f"{other.id} 0/4 –" in lines
     assert any(line.startswith(f"{other.id} failed") for line in lines)
-    assert "0 of 14 trials are over, the first 2 are training" in lines
+    assert "0 of 14 trials are over, 2 running, the first ones" in lines
     assert any(line.startswith("1 of 14 trials are over, 1 running") for line in lines)
     assert ProgressFile.read(progress_path(tmp_path)).running == []
 
