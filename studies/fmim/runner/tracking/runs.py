@@ -1,4 +1,4 @@
-"""The runs of a study in MLflow: an experiment is a study, a parent run a study folder, a child run a trial or an arm."""
+"""A study in MLflow: an experiment is a study, a parent run a study folder, a child run a trial or an arm."""
 
 from __future__ import annotations
 
