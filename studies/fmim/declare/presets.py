@@ -111,7 +111,7 @@ VARIATIONS = (
 
 SMOKE = Preset(
     name="smoke",
-    about="a test that everything runs: a minute on 2 cores; its numbers mean nothing",
+    about="a test run of a minute on 2 cores, whose numbers mean nothing",
     settings=(*SMALL_NET, ("batches.subjects_per_batch", 8), ("augmentation.crop", 32), ("epochs", 2)),
     image_size=35,
     phantom=PhantomConfig(train_subjects=24, test_subjects=12, acquisition=3),
@@ -124,7 +124,7 @@ SMOKE = Preset(
 
 QUICK = Preset(
     name="quick",
-    about="the whole protocol on small images, 300 steps per training: 10 minutes on 2 cores",
+    about="the whole protocol on small images, 300 steps per training, 10 minutes on 2 cores",
     settings=(*SMALL_NET, ("batches.per_epoch", 5), ("augmentation.crop", 64), ("epochs", 60), ("validate_every", 15)),
     image_size=70,
     phantom=PhantomConfig(test_subjects=200, ageing=1.5, acquisition=3),
@@ -138,7 +138,7 @@ QUICK = Preset(
 
 FULL = Preset(
     name="full",
-    about="ResNet-18 from scratch at 128 px: minutes to hours on one GPU",
+    about="ResNet-18 from scratch at 128 px, minutes to hours on one GPU",
     settings=(("model.kind", "resnet18"), ("augmentation.crop", 128), ("epochs", 100), ("validate_every", 5)),
     image_size=140,
     phantom=PhantomConfig(train_subjects=300, test_subjects=150, acquisition=3),
@@ -150,7 +150,7 @@ FULL = Preset(
 
 PAPER = Preset(
     name="paper",
-    about="the paper's protocol: pretrained ResNet-18 at 256 px, float32, 100 epochs, 5 seeds of 5 fold models each",
+    about="the paper's protocol, a pretrained ResNet-18 at 256 px, float32, 100 epochs, 5 seeds of 5 fold models each",
     settings=(
         ("model.kind", "resnet18"),
         ("model.weights", "imagenet"),

@@ -189,7 +189,7 @@ class _Execution:
         observer.planned(plan, backend.slots, backend.device)
         if outcomes:
             failed = len(outcomes) - len(done)
-            observer.note(f"resuming: {len(done)} trials are done; {failed} failed and will run again")
+            observer.note(f"resuming: {len(done)} trials done" + f"; {failed} failed and will run again" * bool(failed))
         for sentence in equal.reused(done).sentences:
             observer.note(sentence)
         workload, test_images = Workload(plan, self.bank.development()), int(self.bank.summary["test"]["images"])

@@ -150,9 +150,9 @@ def show_next(out: Path, console: TextConsole) -> None:
     """Print what can be done with a study that has run."""
     folder = shlex.quote(os.path.relpath(out))
     steps = {
-        f"fmim status {folder}": "how far each arm is",
-        f"fmim ui {folder}": "every trial in MLflow",
-        f"fmim match {folder} QUERY --arm ARM --gallery TABLE": "who is on these images",
+        f"fmim status {folder}": "progress of each arm",
+        f"fmim ui {folder}": "all trials in MLflow",
+        f"fmim match {folder} QUERY --arm ARM --gallery TABLE": "find people on images",
     }
     for command, what in steps.items():
         console.say(f"{what}: {command}")

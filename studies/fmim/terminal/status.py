@@ -33,7 +33,7 @@ from fmim_core.records import (
 
 def in_one_line(study: StudyProgress, seconds_left: float | None) -> str:
     """Say how many trials are over, how many run, and for how long."""
-    reuse = {"reused": study.reused_so_far, "more to be reused": study.to_reuse}
+    reuse = {"reused": study.reused_so_far, "more will be reused": study.to_reuse}
     said = ", ".join(f"{number} {what}" for what, number in reuse.items() if number)
     parts = [f"{study.done} of {study.total} trials are over" + (f" ({said})" if said else "")]
     if study.running:

@@ -76,4 +76,4 @@ def test_a_run_ends_with_its_arms_the_answers_and_what_follows(tmp_path: Path) -
     said = " ".join(lines)
     assert "Triplet: AutoMargin scored 0.5 points higher than grid search in mAP (95 % CI" in said
     assert "with 1/2 of the search epochs" in said
-    assert any(line.startswith("how far each arm is: fmim status '") and line.endswith("my study'") for line in lines)
+    assert any(line.startswith("progress of each arm: fmim status '") and line.endswith("my study'") for line in lines)

@@ -89,7 +89,7 @@ def test_what_takes_the_record_of_an_equal_trial_is_counted_and_takes_no_time(ou
         text = text_of(out)
     assert fields["trials"] == {"over": 26, "planned": 28, "failed": 1, "reused": 1, "to_reuse": 1}
     assert fields["seconds_left"] == pytest.approx(4, abs=0.5)  # of what runs, two of six epochs
-    assert "26 of 28 trials are over (1 reused, 1 more to be reused), 1 running" in text
+    assert "26 of 28 trials are over (1 reused, 1 more will be reused), 1 running" in text
 
 
 def test_a_complete_study_and_one_whose_progress_is_damaged(out: Path, tmp_path: Path) -> None:
