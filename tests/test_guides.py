@@ -13,7 +13,6 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tests.example import BEGIN, END
 from tests.support.paths import GUIDES, ROOT, TASKS
 
 PAGES = [*GUIDES, ROOT / ".docs" / "pages" / "glossary.md"]
@@ -76,8 +75,7 @@ def test_a_guide_takes_minutes_to_read(page: Path) -> None:
 
 def test_the_readme_takes_three_minutes_and_names_every_guide() -> None:
     readme = ROOT / "README.md"
-    before, _, rest = readme.read_text("utf-8").partition(BEGIN)
-    assert words(before + rest.partition(END)[2]) <= 650  # and a run writes the other 150
+    assert len(readme.read_text("utf-8").split()) <= 800
     linked = {str(one.attrGet("href")) for one in tokens(readme) if one.type == "link_open"}
     assert {str(page.relative_to(ROOT)) for page in TASKS.glob("*.md")} <= linked
 
