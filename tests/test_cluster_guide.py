@@ -88,7 +88,7 @@ def slurm() -> Iterator[Slurm]:
 def end(job: subprocess.Popen[bytes]) -> int:
     """Wait for a job's script, and end the rest of the job as SLURM does."""
     try:
-        return job.wait(timeout=300)
+        return job.wait(timeout=600)
     finally:
         os.killpg(job.pid, signal.SIGKILL)
 
@@ -96,7 +96,7 @@ def end(job: subprocess.Popen[bytes]) -> int:
 def test_the_script_stops_at_the_time_limit_with_its_records_and_resumes_on_other_nodes(slurm: Slurm) -> None:
     out = slurm.folder / "runs" / "mine"
     job = slurm.submit("localhost", "127.0.0.1")
-    wait_for(lambda: any(out.glob("records/*.json")), job, slurm.log, seconds=240)
+    wait_for(lambda: any(out.glob("records/*.json")), job, slurm.log, seconds=600)
     job.send_signal(signal.SIGTERM)
     assert end(job) == 130, slurm.log.read_text()
     assert "2 at once" in slurm.log.read_text()
