@@ -129,12 +129,14 @@ def differences_table(found: Sequence[StudyDifference]) -> Table:
     text = (
         "The later study’s arm minus that of A, on the test set. If the data and the seeds agree, it is paired by "
         "seed, and by query where queries are known. If only the data agree, it is not paired (Welch), and its "
-        "interval is over seeds on this test set. With another test set or metric there is no difference. Holm "
-        "corrects the differences and the equivalences separately; nothing corrects them for looks (--until-decided)."
+        "interval is over seeds on this test set."
     )
-    return Table(
-        "differences", "Differences to A", text, columns, rows, empty="No two arms of A and another are alike."
+    how = (
+        "With another test set or metric there is no difference. Holm corrects the differences and the equivalences "
+        "separately; nothing corrects them for looks (--until-decided)."
     )
+    empty = "No two arms of A and another are alike."
+    return Table("differences", "Differences to A", text, columns, rows, empty=empty, how=how)
 
 
 def comparison_as_json(studies: Sequence[ComparedStudy], found: Sequence[StudyDifference]) -> dict[str, Any]:

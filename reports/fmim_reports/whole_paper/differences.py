@@ -18,7 +18,7 @@ from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
 from fmim_reports.stats import MeanSE, Uncertainty, welch
 from fmim_reports.studies import contents_of
-from fmim_reports.writing.columns import under
+from fmim_reports.writing.columns import folded, under
 from fmim_reports.writing.tables import Column, Table
 
 AGREES, UNCERTAIN, UNEXPLAINED = "agrees", "too uncertain to tell", "differs, unexplained"
@@ -148,23 +148,29 @@ def differences_table(found: Sequence[Row]) -> Table:
     """Return one row a value."""
     rows = [{**row, "rule": row["item"] != before["item"]} for before, row in pairwise([*found[:1], *found])]
     columns = [
-        Column("item", "In the paper"),
-        *under("", "text", arm="Arm", setting="Setting", metric="Metric", time="Time after baseline", on="On"),
-        *under("Ours, %", "number", ours="Mean", se="SE"),
-        Column("n", "n", "count", "Ours, %"),
-        *under("Published, %", "number", published="Mean", published_se="SE"),
+        *under("", "text", item="In the paper", arm="Arm", metric="Metric", time="Time after baseline", on="On"),
+        *under("Mean, %", "number", ours="Ours", published="Published"),
         *under("Difference, points", "number", difference="Mean", low="95 % from", high="to"),
-        *under("", "text", agreement="Agreement", known="Known to be different here"),
+        Column("agreement", "Agreement"),
+        *folded(
+            *under("", "text", setting="Setting", known="Known to be different here"),
+            *under("SE, %", "number", se="Ours", published_se="Published"),
+            Column("n", "n", "count"),
+        ),
     ]
     text = (
         "Every number of ours that has a published one, both of validation folds or of the test set. Difference: ours "
-        "minus published, percentage points, with Welch's 95 % t interval; where no SE is printed, the published "
-        f"folds are taken to vary as ours. It agrees where the whole interval is within ±{BOUND:g} points, and differs "
-        "where the interval excludes 0; else, and with one replicate, it is too uncertain to tell. One interval in "
-        "twenty misses by chance, and of folds more, since they share training subjects. On other images than the "
-        "paper's neither is claimed. A known difference may explain the distance and need not."
+        f"minus published, with Welch's 95 % t interval. It agrees where the whole interval is within ±{BOUND:g} "
+        "points, and differs where the interval excludes 0; else it is too uncertain to tell."
     )
-    return Table("differences", "Ours beside the published values", text, columns, rows, empty="No value is there yet.")
+    how = (
+        "Where no SE is printed, the published folds are taken to vary as ours. With one replicate a difference is too "
+        "uncertain to tell. One interval in twenty misses by chance, and of folds more, since they share training "
+        "subjects. On other images than the paper's neither agreement nor a difference is claimed. A known difference "
+        "may explain the distance and need not."
+    )
+    title, empty = "Ours beside the published values", "No value is there yet."
+    return Table("differences", title, text, columns, rows, empty=empty, how=how)
 
 
 def agreement_table(found: Sequence[Row]) -> Table:
@@ -185,11 +191,13 @@ def agreement_table(found: Sequence[Row]) -> Table:
     text = (
         f"How many of our numbers agree with the published ones within ±{BOUND:g} points, by the whole 95 % interval "
         "of the difference; how many are too uncertain to tell, or differ; and of how many no agreement is claimed, "
-        f"since the images are others. {published.TABLE_1A} Distance: the median. Order: Spearman's rank correlation "
-        "of our mAP over all times with the published one over that table's or figure's rows, 1 where both have the "
-        "same order."
+        "since the images are others."
     )
-    return Table("agreement", "Agreement with the paper", text, columns, rows, empty="No value is there yet.")
+    how = (
+        f"{published.TABLE_1A} Distance: the median. Order: Spearman's rank correlation of our mAP over all times with "
+        "the published one over that table's or figure's rows, 1 where both have the same order."
+    )
+    return Table("agreement", "Agreement with the paper", text, columns, rows, empty="No value is there yet.", how=how)
 
 
 def counted(found: Sequence[Row]) -> dict[str, int]:
