@@ -137,10 +137,10 @@ def test_the_report_says_what_a_seed_tests(tmp_path: Path, protocol: str, models
     said = protocol_sentence(results)
     assert said in cautions(results)
     assert ("Test protocol", said) in provenance(results)
-    assert (f"of {models} models a seed" in said, "of one model a seed" in said) == (models > 1, models == 1)
+    assert (f"tests {models} models" in said, "tests one model" in said) == (models > 1, models == 1)
     assert f"kept at its {'best validation' if keep == 'best' else 'last'} epoch" in said
     assert ("first fold" in curve_model(results)) is (models > 1)
-    assert models_tested(results).startswith(f"{models} models a seed" if models > 1 else "one model a seed")
+    assert models_tested(results).startswith(f"{models} models per seed" if models > 1 else "one model per seed")
 
 
 def test_epochs_are_counted_by_model(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def test_models(results: Results) -> str:
     """Return what each seed tests."""
     models = results.study.models_per_replicate
     if results.study.test_protocol == "fold_ensemble":
-        return f"{models} models a seed, each trained without one fold, their distances averaged"
-    return "one model a seed, trained on all development subjects"
+        return f"{models} models per seed, each trained without one fold, with averaged distances"
+    return "one model per seed, trained on all development subjects"
 
 
 def curve_model(results: Results) -> str:
@@ -82,12 +82,12 @@ def protocol_sentence(results: Results) -> str:
     kept = f"kept at its {KEPT[results.study.train['keep']]} epoch"
     if results.study.test_protocol == "fold_ensemble":
         return (
-            f"Test values are of {results.study.models_per_replicate} models a seed, each trained on all development "
-            f"subjects but one fold's, {kept}, and of the mean of their distances, as the paper's authors test."
+            f"Each seed tests {results.study.models_per_replicate} models, each trained on all development subjects "
+            f"but one fold's, {kept}, and averages their distances, as the paper's authors do."
         )
     return (
-        f"Test values are of one model a seed, trained on all development subjects and {kept}; the paper's authors "
-        "average the distances of five fold models instead."
+        f"Each seed tests one model, trained on all development subjects and {kept}; the paper's authors average the "
+        "distances of five fold models instead."
     )
 
 
@@ -115,7 +115,7 @@ def references_note(results: Results) -> str:
     if not results.references:
         return ""
     listed = "; ".join(f"{reference.label}: {reference.about}" for reference in results.references)
-    return f"References are no arms: no training made them, and nothing is selected by them. {listed}."
+    return f"References are baselines that the study does not train: they are not arms, and select nothing. {listed}."
 
 
 def collapsed_note(results: Results) -> str:

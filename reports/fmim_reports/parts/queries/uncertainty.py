@@ -119,8 +119,8 @@ def _by(name: str, title: str, column: str = "", bands: Sequence[float] = (), ne
             for arm in arms
         ]
         text = (
-            f"Test {results.metric.label} in % by {title.lower()} of the query. Values of fewer than "
-            f"{FEW_SUBJECTS} subjects are put together where there are several; {UNKNOWN}: the data set does not say."
+            f"Test {results.metric.label} in % by {title.lower()} of the query. Several values with fewer than "
+            f"{FEW_SUBJECTS} subjects are merged; {UNKNOWN}: not in the data set."
         )
         columns, heading = [Column(name, title), ARM, *COLUMNS], f"{results.metric.label} by {title.lower()}"
         return Table(
