@@ -18,6 +18,7 @@ from fmim_reports.reading.summary import selection_problems
 from fmim_reports.studies import contents_of
 from fmim_reports.writing.captions import protocol_sentence, source_line
 from fmim_reports.writing.columns import columns_table
+from fmim_reports.writing.formats import listed
 from fmim_reports.writing.sections import FIGURES, Section
 from fmim_reports.writing.tables import Table
 
@@ -120,7 +121,9 @@ def status_lines(results: Results) -> list[str]:
     if unknown:
         lines.append(f"The {metric.label} of {len(unknown)} completed trials is not a number: {', '.join(unknown)}.")
     if waiting:
-        lines.append(f"No configuration selected, so no test result: {', '.join(arm.label for arm in waiting)}.")
+        lines.append(
+            f"These arms have no selected configuration and no test result: {listed(a.label for a in waiting)}."
+        )
     lines += [f"{line}." for line in selection_problems(results)]
     if results.problems:
         count = len(results.problems)

@@ -145,7 +145,7 @@ def test_a_damaged_selection_or_proposals_file_is_a_problem(out: Path, content: 
         (out / name).write_text(content, encoding="utf-8")
         why = {problem.where: problem.why for problem in read_results(out).problems}
         assert said in why[name]
-    assert any(line.startswith("No configuration selected, so no test") for line in status_lines(read_results(out)))
+    assert any(line.startswith("These arms have no selected configuration") for line in status_lines(read_results(out)))
 
 
 def test_not_a_number_stays_visible(out: Path) -> None:

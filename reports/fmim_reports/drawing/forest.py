@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from fmim_reports.drawing.axes import Extent, Mark, Scale, scale_of, scale_x
+from fmim_reports.drawing.looks import CARD
 from fmim_reports.drawing.plotting import INK, LINE
 from fmim_reports.writing.formats import points
 
@@ -56,7 +57,7 @@ def draw_forest(axes: Axes, rows: Sequence[ForestRow], scale: Scale, margin: flo
         axes.axvspan(-100 * margin, 100 * margin, color=LINE, alpha=0.5, lw=0, zorder=0)
     for place, row in enumerate(rows):
         style: dict[str, Any] = {"marker": row.marker, "markersize": 5, "color": row.color, "markeredgewidth": 1.2}
-        style["markerfacecolor"] = "#fdfdfd" if row.hollow else row.color
+        style["markerfacecolor"] = CARD if row.hollow else row.color
         marks.append(Mark(row.name, place, points(row.value, 1), style))
         if row.shown:
             beside: dict[str, Any] = {"xycoords": axes.get_yaxis_transform(), "va": "center", "fontsize": 6.5}

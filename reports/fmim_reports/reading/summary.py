@@ -197,17 +197,16 @@ def queries_at(results: Results, time: int | None) -> float:
 
 
 def selection_problems(results: Results) -> list[str]:
-    """Name the arms whose recorded selection score is not the mean of their records: one of the two is stale."""
+    """Name the arms whose recorded selection score is not the mean of all their records: one of the two is stale."""
     found = []
     for arm in results.arms:
         chosen = results.selection.arms.get(arm.name)
         if chosen is None or chosen.score is None:
             continue
-        ours = on_validation(results, arm.name, chosen.configuration, chosen.metric).stat.mean
-        if not math.isclose(chosen.score, ours, abs_tol=1e-9):
-            found.append(
-                f"{arm.label}: selected with a score of {chosen.score:.6f}, but its records now give {ours:.6f}"
-            )
+        ours = on_validation(results, arm.name, chosen.configuration, chosen.metric)
+        if ours.complete and not math.isclose(chosen.score, ours.stat.mean, abs_tol=1e-9):
+            given = f"but its records now give {ours.stat.mean:.6f}"
+            found.append(f"{arm.label}: selected with a score of {chosen.score:.6f}, {given}")
     return found
 
 

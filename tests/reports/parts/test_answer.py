@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fmim_core.metric_names import Metric
-from fmim_reports.build import build_report
+from fmim_reports.build import build_report, status_lines
 from fmim_reports.parts.arms import answer_table
 from fmim_reports.parts.comparisons import answer
 from fmim_reports.parts.comparisons.answer import MOST_WORDS, answer_sentence
@@ -54,7 +54,11 @@ def test_more_words_than_a_reader_takes_in_are_counted(out: Path, monkeypatch: p
 def test_an_unfinished_run_says_so_far_and_no_cost(out: Path) -> None:
     record(out, "triplet_automargin.c00.seed4").unlink()
     assert answer_sentence(read_results(out)).startswith("So far, on these synthetic images, ")
-    record(out, "triplet_grid.c00.fold0").unlink()
+    record(out, "triplet_grid.c02.fold0").unlink()
+    assert [line.partition(" completed")[0] for line in status_lines(read_results(out))] == [
+        "77 of 78 search trials",
+        "19 of 20 test replicates",
+    ]  # that the mean of fewer folds is not the score of the selection goes without saying
     for path in (out / "records").glob("triplet_grid.c01.*"):
         path.unlink()
     assert "search epochs" not in answer_sentence(read_results(out))

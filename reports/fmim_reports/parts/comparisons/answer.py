@@ -44,12 +44,13 @@ def answer_sentence(results: Results) -> str:
     if not (declared := headlines(results)):
         return _best_arm(results, f"O{on}")
     found = [one for one in declared if not is_claim(results, one)] or list(declared)
-    start = f"So far, o{on}" if any(one.paired.n < one.planned for one in found) else f"O{on}"
+    whole = all(one.paired.n == one.planned for one in found)
+    start, costs = (f"O{on}", _costs(found)) if whole else (f"So far, o{on}", "")
     parts = _parts(found)
-    texts = (f"{start}{_in_words(parts, most)}{_costs(found)}." for most in _MOST_NAMED)
+    texts = (f"{start}{_in_words(parts, most)}{cost}." for cost in (costs, "") for most in _MOST_NAMED)
     counts = {shown: sum(len(part.found) for part in parts if part.shown == shown) for shown in _SHOWN}
     counted = listed(f"{count} {shown}" for shown, count in counts.items() if count)
-    in_short = f"{start}the {len(found)} comparisons are: {counted}{_costs(found)}."
+    in_short = f"{start}the {len(found)} comparisons are: {counted}{costs}."
     return next((text for text in texts if len(text.split()) <= MOST_WORDS), in_short)
 
 
@@ -125,7 +126,7 @@ _SHOWN: dict[str, tuple[str, str, Callable[[_Part], str]]] = {
     "equivalent": ("matches", "match", _within),
     "worse": ("scores worse than", "score worse than", _sizes),
     "inconclusive": ("is inconclusive against", "are inconclusive against", _sizes),
-    CHANGING: ("is undecided against", "are undecided against", lambda _: "longer training changes the difference"),
+    CHANGING: ("is undecided against", "are undecided against", lambda _: "longer training changes it"),
     "not tested": ("cannot be tested against", "cannot be tested against", lambda _: ""),
     "not compared": ("cannot be compared yet with", "cannot be compared yet with", lambda _: ""),
 }

@@ -168,7 +168,7 @@ def test_an_interrupted_search_is_reported_with_what_is_still_to_come(tiny_bank:
     assert int(tpe["planned"]) == 12
     assert int(tpe["completed"]) + int(tpe["missing"]) == 12
     assert [summary.planned_n_s for summary in arm_summaries(results)] == [2, 6, 12]
-    assert "No configuration selected, so no test result" in (tmp_path / "report" / "report.md").read_text()
+    assert "These arms have no selected configuration" in (tmp_path / "report" / "report.md").read_text()
     assert StudyStatus(tmp_path).progress.done == len(simulation.records)
 
 
