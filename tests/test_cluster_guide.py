@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.support.own_files import ONE_ARM
@@ -71,26 +72,31 @@ class Slurm:
     def submit(self, *nodes: str) -> subprocess.Popen[bytes]:
         job = {"SLURM_JOB_ID": str(free_port() % 10000), "SLURM_JOB_NODELIST": "these", "SLURM_CPUS_PER_TASK": "1"}
         job |= {"SLURM_JOB_NUM_NODES": str(len(nodes)), "NODES": " ".join(nodes)}
-        environment = os.environ | job | {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+        job |= {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")} | job
         with self.log.open("a") as told:
             command = ["bash", self.script]
             return subprocess.Popen(command, stdout=told, stderr=told, env=environment, start_new_session=True)
 
+    def end(self, job: subprocess.Popen[bytes]) -> int:
+        """Wait for a job's script, end the rest of the job as SLURM does, and return the script's exit code."""
+        code = job.wait(timeout=600)
+        self.end_all()
+        return code
+
+    def end_all(self) -> None:
+        for process in psutil.process_iter(["cmdline"]):
+            if str(self.folder) in " ".join(process.info["cmdline"] or ()):
+                process.kill()
+
 
 @pytest.fixture
 def slurm() -> Iterator[Slurm]:
-    """In a folder with a name short enough for Ray's sockets, without the processes that SLURM would end."""
-    folder = Path(tempfile.mkdtemp(prefix="sl-", dir="/tmp"))
-    yield Slurm(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def end(job: subprocess.Popen[bytes]) -> int:
-    """Wait for a job's script, and end the rest of the job as SLURM does."""
-    try:
-        return job.wait(timeout=600)
-    finally:
-        os.killpg(job.pid, signal.SIGKILL)
+    """In a folder with a name short enough for Ray's sockets."""
+    started = Slurm(Path(tempfile.mkdtemp(prefix="sl-", dir="/tmp")))
+    yield started
+    started.end_all()
+    shutil.rmtree(started.folder, ignore_errors=True)
 
 
 def test_the_script_stops_at_the_time_limit_with_its_records_and_resumes_on_other_nodes(slurm: Slurm) -> None:
@@ -98,11 +104,11 @@ def test_the_script_stops_at_the_time_limit_with_its_records_and_resumes_on_othe
     job = slurm.submit("localhost", "127.0.0.1")
     wait_for(lambda: any(out.glob("records/*.json")), job, slurm.log, seconds=600)
     job.send_signal(signal.SIGTERM)
-    assert end(job) == 130, slurm.log.read_text()
+    assert slurm.end(job) == 130, slurm.log.read_text()
     assert "2 at once" in slurm.log.read_text()
     before = {path.name: path.read_bytes() for path in out.glob("records/*.json")}
     assert 1 <= len(before) < 14
-    assert end(slurm.submit("localhost")) == 0, slurm.log.read_text()
+    assert slurm.end(slurm.submit("localhost")) == 0, slurm.log.read_text()
     after = {path.name: path.read_bytes() for path in out.glob("records/*.json")}
     assert len(after) == 14
     assert before.items() <= after.items()
