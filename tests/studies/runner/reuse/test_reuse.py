@@ -215,7 +215,7 @@ def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: tuple[TrialSpec,
         read_usable(path, spec, on_gpu=False)
     path.write_bytes(whole)
     edit(path, environment=record.environment | {"torch": "1.0"})
-    with pytest.raises(ValueError, match=f"trained with torch 1.0, here is {torch.__version__}".replace("+", r"\+")):
+    with pytest.raises(ValueError, match=f"torch 1.0, .*{torch.__version__}".replace("+", r"\+")):
         read_usable(path, spec, on_gpu=False)
     path.write_bytes(whole)
 
@@ -226,13 +226,13 @@ def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: tuple[TrialSpec,
         with pytest.raises(ValueError, match="is damaged"):
             read_usable(path, spec, on_gpu=False)
         file.unlink()
-        with pytest.raises(ValueError, match=f"{file.name} (is missing|does not have the weights)"):
+        with pytest.raises(ValueError, match=file.stem):
             read_usable(path, spec, on_gpu=False)
         file.write_bytes(content)
     of_another = read_checkpoint(weights, torch.device("cpu"))
     assert of_another is not None
     write_checkpoint(weights, of_another | {"fingerprint": "0" * 64})
-    with pytest.raises(ValueError, match="does not have the weights"):
+    with pytest.raises(ValueError, match="weights of another trial"):
         read_usable(path, spec, on_gpu=False)
 
 
