@@ -97,7 +97,7 @@ def chosen_word(results: Results) -> str:
 
 
 def reuse_sentence(trials: Sequence[PlannedTrial]) -> str:
-    """Say how many trials took which others' records, and what those that ran here cost; blank where none did."""
+    """Say how many trials reuse which others' records, and what those that ran here cost; blank where none did."""
     folders = Counter(trial.reused_from for trial in trials if trial.reused_from)
     if not folders:
         return ""
@@ -105,8 +105,8 @@ def reuse_sentence(trials: Sequence[PlannedTrial]) -> str:
     whole, here = cost_of(trials), cost_of(trained_here(trials))
     spent = f"{decimal(here.device_seconds, 1)} of {decimal(whole.device_seconds, 1)} device-seconds"
     return (
-        f"{folders.total()} of {whole.trials} trials were not trained, since equal ones were ({named}), and count as "
-        f"what those cost: {spent} were spent in this study."
+        f"{folders.total()} of {whole.trials} trials reuse the result of an equal one ({named}) and count with its "
+        f"cost. This study itself spent {spent}."
     )
 
 

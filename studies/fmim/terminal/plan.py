@@ -19,9 +19,10 @@ from fmim.runner.setup import Setup
 from fmim.terminal.run_display import RunDisplay
 from fmim_core.records import CalibrationFile, Damaged, FoldEntry, PlannedTrials, calibration_path, study_path
 from fmim_reports.parts.comparisons.comparison import comparisons
+from fmim_reports.parts.comparisons.words import power_sentence
 from fmim_reports.reading.results import read_results
-from fmim_reports.stats import Power, Variances, power_of
-from fmim_reports.writing.formats import duration, in_percent, points
+from fmim_reports.stats import Variances, power_of
+from fmim_reports.writing.formats import duration
 
 NUMBERS = ("N_s", "trials", "epochs", "images")
 
@@ -194,25 +195,14 @@ def power_lines(plan: Plan, out: Path) -> list[str]:
     results, measured = read_results(out) if study_path(out).is_file() else None, []
     for one in comparisons(results) if results and results.study.preset == preset.name else ():
         if power := one.variances and power_of(one.variances, seeds, margin, one.paired.n):
-            measured.append(_power(power, f"{one.heading}; measured in {out.name}"))
+            measured.append(power_sentence(power, f"{one.heading}; measured in {out.name}"))
     if measured:
         return measured
     if preset.changed or preset.name != "quick":
         which = f"the changed preset {preset.name}" if preset.changed else f"preset {preset.name}"
         return [f"The power of {seeds} seeds is not known for {which} before a run of it is in --out."]
     power = power_of(ASSUMED, seeds, margin, ASSUMED_SEEDS)
-    return [_power(power, ASSUMED_FROM)] if power else []
-
-
-def _power(power: Power, source: str) -> str:
-    """Say what differences so many seeds detect, how often equal arms are shown equivalent, and what would help."""
-    found = f"detect a {points(power.smallest_difference, 1)[1:]}-point difference 80 % of the time"
-    if power.smallest_difference > 1:
-        found = "detect no difference 80 % of the time"
-    never = power.seeds_difference.seeds is None
-    helps = " More seeds will not help; more test subjects will." if never else ""
-    equal = f"show equal arms to be equivalent {in_percent(power.equivalence, 0)} % of the time"
-    return f"{power.seeds} seeds {found} and {equal} ({source}).{helps}"
+    return [power_sentence(power, ASSUMED_FROM)] if power else []
 
 
 TIMED = ("start-up, s", "step, ms", "evaluation, ms per image", "memory, GB")

@@ -43,6 +43,15 @@ def test_what_is_shown_alike_is_said_once(out: Path) -> None:
     assert [row["relative"] for row in answer_table(read_results(out)).rows if "relative" in row] == ["1/2", "1/4"]
 
 
+def test_it_is_what_the_arm_itself_is_compared_with(out: Path) -> None:
+    (first, second) = comparisons(read_results(out))
+    shown = [(first, "better", "A", "Y"), (first, "equivalent", "B", "X"), (second, "inconclusive", "A", "X")]
+    parts = [answer._Part(word, (arm,), (other,), ("",), (one,)) for one, word, arm, other in shown]
+    said = answer._in_words(parts, 9)
+    assert "A beats Y" in said
+    assert "and is inconclusive against X" in said
+
+
 def test_more_words_than_a_reader_takes_in_are_counted(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_differences(out, TRIPLET, BETTER)
     set_differences(out, ADATRIPLET, SAME)
@@ -79,7 +88,7 @@ def test_a_direction_is_that_of_the_metric(out: Path) -> None:
 def test_without_comparisons_the_best_arm_is_named_and_without_an_answer_none(out: Path) -> None:
     edit(out / "study.json", comparisons=[])
     said = answer_sentence(read_results(out))
-    assert "AdaTriplet + AutoMargin is the best of 4 arms and has a test mAP of 75.50 ± 0.71 %" in said
+    assert "AdaTriplet + AutoMargin has a test mAP of 75.50 ± 0.71 %, the best mean of 4 arms" in said
     edit(out / "study.json", answers=False)
     assert "no answer about methods" in answer_sentence(read_results(out))
 

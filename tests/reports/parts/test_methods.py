@@ -30,7 +30,7 @@ def test_a_searched_study_says_data_protocol_search_training_and_statistics(tmp_
     assert "learning rate of 0.0001 and a weight decay of 0.0001, for 6 epochs of batches of 32" in training
     assert "rotation by up to 10.0°, random crop to 256 pixels, gamma of 0.5 to 1.5 (probability 0.5)" in training
     assert "Equivalence within ±1 percentage point was tested by two one-sided tests [schuirmann1987]." in statistics
-    assert "Holm's method over the differences and, separately, over the equivalences" in statistics
+    assert "Holm's method, separately for the differences and the equivalence tests" in statistics
     assert statistics.endswith("Python 3.12.3 and PyTorch 2.14.0 (commit c0ffee1 of this code) on cpu.")
     assert "\\cite{schuirmann1987}" in found.latex
     assert "% he2016: He, Zhang, Ren, Sun" in found.latex

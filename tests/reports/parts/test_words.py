@@ -114,10 +114,9 @@ def test_the_interval_is_the_one_over_seeds_and_subjects_where_queries_are_known
         "over seeds and subjects (n = 5 seeds × 40 subjects; the variance of seeds is estimated as 0: the SE over"
         in facts(out)["Mean difference"]
     )
-    assert "with the variation over seeds and subjects" in facts(out)["Power"]
+    assert "(variation over seeds and subjects)" in facts(out)["Power"]
     edit(out / "study.json", equivalence_margin=0.0005)
-    assert "No number of seeds" in facts(out)["Power"]
-    assert "these subjects alone leave an SE of" in facts(out)["Power"]
+    assert facts(out)["Power"].endswith("more test subjects will.")
 
 
 def test_what_is_missing_is_said(tmp_path: Path, out: Path) -> None:

@@ -44,7 +44,7 @@ def answer_sentence(results: Results) -> str:
     if not (declared := headlines(results)):
         return _best_arm(results, f"O{on}")
     found = [one for one in declared if not is_claim(results, one)] or list(declared)
-    whole = all(one.paired.n == one.planned for one in found)
+    whole = all(trial.status != "missing" for trial in results.trials)
     start, costs = (f"O{on}", _costs(found)) if whole else (f"So far, o{on}", "")
     parts = _parts(found)
     texts = (f"{start}{_in_words(parts, most)}{cost}." for cost in (costs, "") for most in _MOST_NAMED)
@@ -61,8 +61,8 @@ def _best_arm(results: Results, on: str) -> str:
     if not tested:
         return "No arm has a test result yet."
     best = (max if metric.higher_is_better else min)(tested, key=lambda arm: arm.test.stat.mean)
-    among = f" is the best of {len(tested)} arms and" if len(tested) > 1 else ""
-    return f"{on}{best.label}{among} has a test {metric.label} of {mean_se_text(best.test.stat)} %."
+    among = f", the best mean of {len(tested)} arms" if len(tested) > 1 else ""
+    return f"{on}{best.label} has a test {metric.label} of {mean_se_text(best.test.stat)} %{among}."
 
 
 def _parts(found: Iterable[Comparison]) -> list[_Part]:
@@ -82,21 +82,21 @@ def _parts(found: Iterable[Comparison]) -> list[_Part]:
 
 def _in_words(parts: Sequence[_Part], most: int) -> str:
     """Say of each list of arms what is shown, an arm after the other."""
-    by_arms: dict[tuple[str, ...], list[str]] = {}
-    several = len({group for part in parts for group in part.groups}) > 1
-    before: tuple[str, ...] = ()
+    by_arms: dict[tuple[str, ...], list[_Part]] = {}
     for part in parts:
-        said = by_arms.setdefault(part.arms, [])
-        verb, verbs, detail = _SHOWN[part.shown]
-        others = named(part.others, most)
-        if said and before == part.others:
-            others = "it" if len(before) == 1 else "them"
-        text = f"{verbs if len(part.arms) > 1 else verb} {others}"
-        text += f" with {named(part.groups, most, 'groups')}" if several and any(part.groups) else ""
-        said.append(f"{text}{f' ({more})' if (more := detail(part)) else ''}")
-        before = part.others
-    text = "; ".join(f"{named(arms, most)} {listed(said)}" for arms, said in by_arms.items())
-    return f"{text}{parts[0].found[0].claim.added}"
+        by_arms.setdefault(part.arms, []).append(part)
+    several, clauses = len({group for part in parts for group in part.groups}) > 1, []
+    for arms, of_arms in by_arms.items():
+        said, before = list[str](), tuple[str, ...]()
+        for part in of_arms:
+            verb, verbs, detail = _SHOWN[part.shown]
+            again = "it" if len(part.others) == 1 else "them"
+            text = f"{verbs if len(arms) > 1 else verb} {again if part.others == before else named(part.others, most)}"
+            text += f" with {named(part.groups, most, 'groups')}" if several and any(part.groups) else ""
+            said.append(f"{text}{f' ({more})' if (more := detail(part)) else ''}")
+            before = part.others
+        clauses.append(f"{named(arms, most)} {listed(said)}")
+    return f"{'; '.join(clauses)}{parts[0].found[0].claim.added}"
 
 
 def _within(part: _Part) -> str:

@@ -12,7 +12,7 @@ from fmim_reports.parts.comparisons.pipelines import headlines
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate
 from fmim_reports.stats import ENOUGH_POWER, Bounded, Power
-from fmim_reports.writing.formats import decimal, in_percent, mean_se_text, needed_text, p_text, points
+from fmim_reports.writing.formats import decimal, in_percent, mean_se_text, p_text, points
 
 Facts = tuple[tuple[str, str], ...]
 SHOWN_AS_FRACTION = 20  # largest denominator that a reader takes in at once; 37/113 is easier as 33 %
@@ -144,7 +144,7 @@ def comparison_details(one: Comparison) -> Facts:
         "Equivalence": _equivalence_shown(one),
         "Standard error": _errors(one),
         f"Pairing by {one.claim.pair}": _pairing(one),
-        "Power": power_sentence(one.power, one.over) if one.tested and seeds else "",
+        "Power": power_sentence(one.power, f"variation over {one.over}") if one.power and one.tested and seeds else "",
         "Search cost": _costs(one),
     }
     return tuple((name, capital(text)) for name, text in facts.items() if text)
@@ -191,6 +191,10 @@ def _equivalence_shown(one: Comparison) -> str:
     return f"{shown} within ±{margin_text(one.margin)} (two one-sided tests, {numbers}); {least}."
 
 
+def _points(value: float) -> str:
+    return "larger than any possible one" if value > 1 else f"{in_percent(value)} points"
+
+
 def _p_values(p: float, by_holm: float | None, family: int) -> str:
     """Return a p value, and its correction for all comparisons; a single one needs none."""
     return f"{p_text(p)}; {p_text(by_holm)} by Holm over {family}" if by_holm is not None and family > 1 else p_text(p)
@@ -220,39 +224,14 @@ def _pairing(one: Comparison) -> str:
     )
 
 
-def power_sentence(power: Power | None, over: str) -> str:
-    """Say how often the tests say what is true with so many seeds, and how many they need; nothing if not known."""
-    if power is None:
-        return ""
-    return (
-        f"{power.seeds} seeds find two equal arms equivalent {_probability(power.equivalence)} of the time and detect "
-        f"a true difference of {margin_text(power.margin)} {_probability(power.difference)} of the time, with the "
-        f"variation over {over} seen here. {_needed(power)} With {power.seeds} seeds the smallest difference found "
-        f"{_ENOUGH} of the time is {_points(power.smallest_difference)}."
-    )
-
-
-def _probability(value: float) -> str:
-    return "less than 0.1 %" if value < 0.001 else f"{in_percent(value, 1)} %"
-
-
-def _points(value: float) -> str:
-    return "larger than any possible one" if value > 1 else f"{in_percent(value)} points"
-
-
-def _needed(power: Power) -> str:
-    """Name the seeds with which both tests have enough power, with their range, or say that there are none."""
-    both = {"equivalence": power.seeds_equivalence, "a difference": power.seeds_difference}
-    some = [f"{needed_text(one)} seeds for {what}" for what, one in both.items() if one.seeds is not None]
-    none = [
-        f"{what}{'' if one.low is None else f' (80 % range: {one.low:,} or more)'}"
-        for what, one in both.items()
-        if one.seeds is None
-    ]
-    enough = f"A power of {_ENOUGH} takes about {' and '.join(some)} (80 % range in brackets)." if some else ""
-    left = f"these subjects alone leave an SE of {_points(power.least_se)}, so only more subjects help"
-    never = f"No number of seeds gives a power of {_ENOUGH} for {' or '.join(none)}: {left}." if none else ""
-    return " ".join(filter(None, (enough, never)))
+def power_sentence(power: Power, source: str) -> str:
+    """Say what differences so many seeds detect, how often equal arms are shown equivalent, and what would help."""
+    found = f"detect a {in_percent(power.smallest_difference, 1)}-point difference {_ENOUGH} of the time"
+    if power.smallest_difference > 1:
+        found = f"detect no difference {_ENOUGH} of the time"
+    helps = " More seeds will not help; more test subjects will." if power.seeds_difference.seeds is None else ""
+    equal = f"show equal arms to be equivalent {in_percent(power.equivalence, 0)} % of the time"
+    return f"{power.seeds} seeds {found} and {equal} ({source}).{helps}"
 
 
 def _costs(one: Comparison) -> str:

@@ -121,7 +121,7 @@ def test_costs_count_as_what_they_were_and_the_report_says_what_was_spent_here(t
         len(marked(two / "reusing")),
         sum(r.cost.device_seconds for r in read_records(two / "reusing") if not r.reused_from),
     )
-    sentence = f"{number} of {len(ours.trials)} trials were not trained, since equal ones were ({number} from first)"
+    sentence = f"{number} of {len(ours.trials)} trials reuse the result of an equal one ({number} from first)"
     assert reuse_sentence(ours.every_trial).startswith(sentence)
     assert f" {spent:.1f} of " in reuse_sentence(ours.every_trial)
     assert reuse_sentence(theirs.every_trial) == ""
