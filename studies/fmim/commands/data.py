@@ -69,10 +69,7 @@ def describe(
     preset: PresetName = "quick",
     seed: Seed = 0,
 ) -> None:
-    """Show a data set: images, subjects, gallery, queries by year.
-
-    The exit code is 0, whatever it finds.
-    """
+    """Show a data set: images, subjects, gallery, queries by year. The exit code is 0, whatever it finds."""
     from fmim.data.show import as_json, refuse_existing, show_description, write_sheet
 
     if sheet is not None and metadata_only:
@@ -99,10 +96,7 @@ def check(
     preset: PresetName = "quick",
     seed: Seed = 0,
 ) -> None:
-    """Decode every image of a data set, and list all problems.
-
-    The exit code is 2 if there is an error, else 0.
-    """
+    """Decode every image of a data set, and list all problems. The exit code is 2 if there is an error, else 0."""
     from fmim.data.show import check_files, refuse_existing, show_findings, write_findings
 
     console = TextConsole()
@@ -132,10 +126,7 @@ def prepare(
     seed: Seed = 0,
     banks: Annotated[Path | None, typer.Option("--banks", help="Folder of decoded images; default runs/banks.")] = None,
 ) -> None:
-    """Check a data set's tables, and decode its images.
-
-    `fmim run` uses the decoded images. The exit code is 2 if the data set cannot be used.
-    """
+    """Check a data set's tables, and decode its images for `fmim run`. The exit code is 2 if they cannot be used."""
     from fmim.commands.options import BANKS, STUDIES
     from fmim.data.show import show_bank, show_description, show_findings
     from fmim.declare.presets import find_preset
@@ -163,10 +154,7 @@ def manifest(
     data_root: Annotated[Path, typer.Option("--data-root", help="Folder that the data set lies in.")],
     out: Annotated[Path, typer.Option("--out", help="CSV file in a folder that holds the images, e.g. DIR/mine.csv.")],
 ) -> None:
-    """Write a table of a named data set's images, to edit and use.
-
-    It lists the images that are in the folder, which may be a part of the data set.
-    """
+    """Write a table of a named data set's images, to edit and use. It lists those that are in the folder."""
     from fmim.data.show import refuse_existing, show_manifest
     from fmim.data.sources import find_listing
     from fmim_core.data.sets.base import DATA_SETS, manifest_of

@@ -22,10 +22,7 @@ def compare(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
 ) -> None:
-    """Compare studies: their settings, arms and test results.
-
-    Every study is compared with the first.
-    """
+    """Compare studies: their settings, arms and test results. Every study is compared with the first."""
     folders = [study_folder(study) for study in studies]
     folder = None if out is None else new_folder("--out", out)
     from fmim_reports.across.differences import differences
@@ -53,10 +50,7 @@ def overview(
         "runs"
     ),
 ) -> None:
-    """Write FOLDER/index.html, a page that lists all studies in it.
-
-    `fmim run` and `fmim report` keep it current.
-    """
+    """Write FOLDER/index.html, a page that lists all studies in it. Runs and reports keep it current."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder: give the folder of the studies, e.g. runs")
     from fmim.runner.folder.overview import write_overview
@@ -166,10 +160,7 @@ def match(
 
 
 def mirror(out: StudyFolder, tracking_uri: TrackingUri = None) -> None:
-    """Bring MLflow up to date from a study's records.
-
-    No process may run the study meanwhile. What MLflow has already is not written again.
-    """
+    """Bring MLflow up to date from a study's records. No process may run the study meanwhile."""
     study = StudyFile.read(study_path(study_folder(out)))
     address = TrackingAddress.named(tracking_uri) or TrackingAddress.of_study(out, study)
     from fmim.runner.tracking.tracker import mirror_study

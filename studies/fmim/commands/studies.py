@@ -46,10 +46,7 @@ def new(
         str | None, typer.Option(metavar="LOSS", help="A loss of pytorch-metric-learning, e.g. MultiSimilarityLoss.")
     ] = None,
 ) -> None:
-    """Write NAME.py, a study to begin with.
-
-    It has a loss of your own, with its test; with --loss, it has a loss of pytorch-metric-learning.
-    """
+    """Write NAME.py, a study to begin with. Its loss is your own, with a test, or the library's that --loss names."""
     from fmim import catalogue
 
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", study):
@@ -105,10 +102,7 @@ def plan(
 
 @takes_options()
 def run(options: Options, dry_run: DryRun = False) -> None:
-    """Run a study, or continue it; Ctrl-C is safe.
-
-    The same command again runs only the trials that are missing.
-    """
+    """Run a study, or continue it; Ctrl-C is safe. The same command again runs only the trials that are missing."""
     TextConsole(stderr=True).stage(f"looking up {options.study}")
     options.check()
     setup = options.setup

@@ -6,7 +6,6 @@ MLflow opens such a view only by its address, which `fmim ui` and the links in t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fmim_core.records import StudyFile
@@ -23,37 +22,41 @@ BY_EPOCH = {
 COSTS = {"n_s": "N_s", "device_seconds": "search device seconds", "epochs": "search epochs"}
 TEST = "test {}"
 """Metrics of an arm's run, means over folds or seeds: MLflow has the name of a metric as the title of its chart."""
+COLOUR = "mlflow.runColor"
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
 """Of arms' runs, by their place: MLflow's own are often alike."""
 STAGES = {"study": "study", "arm": "selected"}
 """Tags `fmim.stage` of the parent run and of arms' runs; with those of search trials they are sorted as in the view."""
+LINE: dict[str, Any] = {"xAxisKey": "step", "yAxisKey": "metric", "xAxisScaleType": "linear", "scaleType": "linear"}
+LINE |= {"range": {}, "useGlobalXaxisKey": True, "useGlobalLineSmoothing": True}
+FOLDED = ("Model metrics", "System metrics", "cost", "system", "test", "validation")
+"""Sections that MLflow makes of all other metrics."""
 
 
 def view_of(study: StudyFile, metric: str) -> str:
     """Return the view of a study: its parent run, its arms' runs and its search trials, in this order, with charts.
 
     Curves by epoch are of the first ten runs, which are the parent run and arms, the compared ones first. Parallel
-    coordinates are of all search trials, for each set of hyperparameters that an arm searched. What the search cost is
-    last; sections that MLflow makes of all other metrics are folded.
+    coordinates are of all search trials, for each set of hyperparameters that an arm searched. Costs come last.
 
     Args:
         metric: the study's, as MLflow names it.
     """
     searched = {tuple(arm.configurations[0]) for arm in study.arms if arm.n_s > 1 and arm.configurations}
-    parallel = [
-        {"selectedParams": ["arm", *names], "selectedMetrics": [f"validation/{metric}"], "showAllRuns": True}
-        for names in sorted(searched, key=lambda names: (-len(names), names))
-    ]
-    sections = {
-        "Selected configuration of each arm": [
-            *_charts("LINE", BY_EPOCH.values()),
-            *_charts("BAR", [TEST.format(metric)]),
+    sections: dict[str, list[dict[str, Any]]] = {
+        "Selected configurations": [
+            *({"type": "LINE", "metricKey": name, **LINE} for name in BY_EPOCH.values()),
+            {"type": "BAR", "metricKey": TEST.format(metric)},
         ],
-        "Search trials": [{"type": "PARALLEL"} | one for one in parallel],
-        "Cost of each search": _charts("BAR", COSTS.values()),
+        "Search trials": [
+            {"type": "PARALLEL", "selectedParams": ["arm", *names], "selectedMetrics": [f"validation/{metric}"]}
+            for names in sorted(searched, key=lambda names: (-len(names), names))
+        ],
+        "Cost of each search": [{"type": "BAR", "metricKey": name} for name in COSTS.values()],
     }
-    folded = ("Model metrics", "System metrics", "cost", "system", "test", "validation")
-    shown = [(f"fmim-{number}", name) for number, name in enumerate(sections)]
+    charts = [{"metricSectionId": name, **chart} for name, found in sections.items() for chart in found]
+    of_chart = {"runsCountToCompare": 10, "showAllRuns": True, "deleted": False, "isGenerated": False}
+    of_section = {"deleted": False, "isGenerated": False}
     state = {
         "searchFilter": f"tags.`fmim.study_id` = '{study.id}' AND tags.`fmim.stage` LIKE 's%'",
         "orderByKey": "tags.`fmim.stage`",
@@ -61,28 +64,10 @@ def view_of(study: StudyFile, metric: str) -> str:
         "runsHiddenMode": "FIRST_10_RUNS",
         "isAccordionReordered": True,  # sections keep this order
         "hideEmptyCharts": True,
-        "compareRunSections": [_section(uuid, name, True) for uuid, name in shown]
-        + [_section(f"fmim-{name}", name, False) for name in folded],
-        "compareRunCharts": _placed(dict(zip(dict(shown), sections.values(), strict=True))),
+        "compareRunSections": [
+            {"uuid": name, "name": name, "display": name in sections, "isReordered": name in sections, **of_section}
+            for name in (*(name for name, found in sections.items() if found), *FOLDED)
+        ],
+        "compareRunCharts": [{"uuid": f"fmim-{number}", **of_chart, **chart} for number, chart in enumerate(charts)],
     }
     return json.dumps(state, ensure_ascii=False)
-
-
-def _charts(kind: str, metrics: Iterable[str]) -> list[dict[str, Any]]:
-    """Return a chart of each metric."""
-    line = {"xAxisKey": "step", "useGlobalXaxisKey": True, "useGlobalLineSmoothing": True, "scaleType": "linear"}
-    line |= {"xAxisScaleType": "linear", "range": {}, "yAxisKey": "metric"}
-    return [{"type": kind, "metricKey": name} | (line if kind == "LINE" else {}) for name in metrics]
-
-
-def _placed(sections: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the charts of all sections, each with its section and a name of its own."""
-    of: dict[str, Any] = {"runsCountToCompare": 10, "deleted": False, "isGenerated": False}
-    placed = [(uuid, one) for uuid, found in sections.items() for one in found]
-    return [
-        of | {"uuid": f"{uuid}-{number}", "metricSectionId": uuid, **one} for number, (uuid, one) in enumerate(placed)
-    ]
-
-
-def _section(uuid: str, name: str, shown: bool) -> dict[str, Any]:
-    return {"uuid": uuid, "name": name, "display": shown, "isReordered": shown, "deleted": False, "isGenerated": False}

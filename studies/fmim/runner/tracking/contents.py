@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from fmim.runner.tracking.charts import BY_EPOCH, COSTS, STAGES, TEST
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Dataset, Metric
 
     from fmim_reports.reading.results import PlannedTrial, Results
+    from fmim_reports.reading.summary import ArmSummary
 
 LONGEST_DIGEST = 32  # letters of the fingerprint; MLflow takes 36 of a data set's digest
 LONGEST_TAG = 8000  # letters; MLflow cuts longer ones
@@ -161,53 +159,38 @@ def milliseconds(moment: str) -> int:
     return int(datetime.fromisoformat(moment).timestamp() * 1000)
 
 
-@dataclass(frozen=True)
-class ArmRun:
-    """An arm in a run of its own: its selected configuration and means, and when the last of its trials has ended."""
+def arms_of(results: Results) -> Iterator[tuple[ArmSummary, list[Metric], int]]:
+    """Yield each arm that has a selected configuration, its means, and when their trials ended; compared arms first.
 
-    name: str
-    label: str
-    configuration: Mapping[str, Any]
-    metrics: list[Metric]
-    at: int
-
-
-def arms_of(results: Results) -> Iterator[ArmRun]:
-    """Yield each arm that has a selected configuration, compared ones first.
-
-    Means by epoch are over the folds of the search, or over fresh seeds without a search. All means have six digits, so
-    that one of 0.1 reads so.
+    Means by epoch are over the folds of the search, or over fresh seeds without a search. All have six digits, so that
+    a mean of 0.1 reads so.
     """
     from mlflow.entities import Metric
 
-    from fmim_reports.reading.summary import arm_summaries
+    from fmim_reports.reading.summary import arm_summaries, at, epochs_of
 
     compared = {name for pair in results.comparisons for name in pair}
     for arm in sorted(arm_summaries(results), key=lambda arm: arm.name not in compared):
         if arm.configuration is None:
             continue
-        on_folds, tested = results.of(arm.name, "search", arm.configuration), results.of(arm.name, "replicate")
-        ended = [trial.record.ended_at for trial in on_folds + tested if trial.record]
-        at = milliseconds(max(ended, default=results.study.created_at))
-        metrics = [
-            Metric(name, float(f"{mean:.6g}"), at, epoch)
-            for epoch, found in _by_epoch(on_folds or tested).items()
-            for name, mean in found.items()
-        ]
-        ends = {title: getattr(arm.cost, name) for name, title in COSTS.items() if on_folds}
+        searched, tested = results.of(arm.name, "search", arm.configuration), results.of(arm.name, "replicate")
+        trials = searched or tested
+        found = {n: {row.epoch: row for row in one.record.history} for n, one in enumerate(trials) if one.record}
+        means = [(title, e, at(found, name, e).mean) for e in epochs_of(found) for name, title in BY_EPOCH.items()]
+        curves = [Metric(title, _six(mean), _ended(results, trials), e) for title, e, mean in means if mean == mean]
+        ends = {title: getattr(arm.cost, name) for name, title in COSTS.items() if searched}
         ends |= {TEST.format(metric_name(results)): arm.test.stat.mean} if arm.test.stat.n else {}
-        metrics += [Metric(name, float(f"{value:.6g}"), at, 0) for name, value in ends.items()]
-        yield ArmRun(arm.name, arm.label, arm.configuration, metrics, at)
+        last = _ended(results, [*searched, *tested])
+        yield arm, curves + [Metric(title, _six(value), last, 0) for title, value in ends.items()], last
 
 
-def _by_epoch(trials: Iterable[PlannedTrial]) -> dict[int, dict[str, float]]:
-    """Return by epoch the mean over trials of each number that has a curve, where any trial has it."""
-    values: dict[int, dict[str, list[float]]] = {}
-    for row in (row for trial in trials if trial.record for row in trial.record.history):
-        for name, title in BY_EPOCH.items():
-            if not math.isnan(value := row.number(name)):
-                values.setdefault(row.epoch, {}).setdefault(title, []).append(value)
-    return {epoch: {name: fmean(each) for name, each in found.items()} for epoch, found in values.items()}
+def _six(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _ended(results: Results, trials: Iterable[PlannedTrial]) -> int:
+    """Return when the last of these trials ended."""
+    return milliseconds(max((one.record.ended_at for one in trials if one.record), default=results.study.created_at))
 
 
 def metric_name(results: Results) -> str:
@@ -228,8 +211,7 @@ def results_of(results: Results, links: str) -> tuple[list[Metric], dict[str, st
     from fmim_reports.writing.formats import to_md
 
     arms = arm_summaries(results)
-    ended = (trial.record.ended_at for trial in results.every_trial if trial.record)
-    at = milliseconds(max(ended, default=results.study.created_at))
+    at = _ended(results, results.every_trial)
     name_of = metric_name(results)
     metrics = [Metric(name, float(value), at, 0) for arm in arms for name, value in _values(arm, name_of)]
     sentences = contents_of(results).verdict(results).sentences

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fmim.runner.tracking import contents
 from fmim.runner.tracking.address import ARTIFACTS, TrackingAddress
-from fmim.runner.tracking.charts import COLOURS, STAGES, VIEW, view_of
+from fmim.runner.tracking.charts import COLOUR, COLOURS, STAGES, VIEW, view_of
 from fmim.runner.tracking.client import found_by, links, open_client
 from fmim.runner.tracking.contents import milliseconds
 from fmim_core.records import (
@@ -22,9 +22,11 @@ from fmim_core.records import (
     Record,
     StudyFile,
     flat,
-    now,
     study_path,
 )
+
+if TYPE_CHECKING:
+    from fmim_reports.reading.results import Results
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
 STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
@@ -226,7 +228,7 @@ class Runs:
         from fmim_reports.reading.results import read_results
 
         results, study_id = read_results(out), self._identity.study_id
-        yield from self._write_arms(list(contents.arms_of(results)))
+        yield from self._write_arms(results)
         view = view_of(results.study, contents.metric_name(results))
         self._client.set_experiment_tag(self._experiment, f"{VIEW}{study_id}", view)
         experiment = self._client.get_experiment(self._experiment)
@@ -241,18 +243,18 @@ class Runs:
             yield
         yield from write_winners(self._client, self._experiment, self._runs, out)
 
-    def _write_arms(self, arms: Sequence[contents.ArmRun]) -> Iterator[None]:
+    def _write_arms(self, results: Results) -> Iterator[None]:
         """Write each arm's run, all begun with the study, so that the page sorts them in this order."""
-        began, colours = milliseconds(self._identity.began_at or now()), [*COLOURS] * (len(arms) // len(COLOURS) + 1)
-        for place, arm in enumerate(arms):
+        began = milliseconds(results.study.created_at) + len(results.arms)
+        for place, (arm, metrics, ended) in enumerate(contents.arms_of(results)):
             if arm.name not in self._arms:
                 tags = {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent}
-                tags |= {"fmim.arm": arm.name, "fmim.stage": STAGES["arm"], "mlflow.runColor": colours[place]}
-                start = began + len(arms) - place  # milliseconds: the latest is the first
+                tags |= {"fmim.arm": arm.name, "fmim.stage": STAGES["arm"], COLOUR: COLOURS[place % len(COLOURS)]}
+                start = began - place  # milliseconds: the latest is the first
                 made = self._client.create_run(self._experiment, start_time=start, tags=tags, run_name=arm.label)
                 self._arms[arm.name] = str(made.info.run_id)
-            self._log(self._arms[arm.name], arm.metrics, {"arm": arm.name, **arm.configuration})
-            self._client.set_terminated(self._arms[arm.name], "FINISHED", arm.at)
+            self._log(self._arms[arm.name], metrics, {"arm": arm.name, **(arm.configuration or {})})
+            self._client.set_terminated(self._arms[arm.name], "FINISHED", ended)
             yield
 
     def finish(self, status: str, ended_at: str | None = None) -> None:
