@@ -36,6 +36,9 @@ def test_the_report_fits_the_window_and_has_no_barriers(browser: Browser, url: s
         page = visit.page
         assert page.locator("figure svg").count() == 12
         assert width == PHONE or page.evaluate("document.documentElement.scrollHeight") <= SCREENS * 900
+        if width == DESK:  # the answer, its picture and its table are in the first screen
+            boxes = [page.locator(f"#answer {part}").first.bounding_box() for part in (".answer", "svg", "table")]
+            assert all(box and box["y"] + box["height"] <= 900 for box in boxes)
         assert visit.barriers() == []
         score = page.locator("#test_metrics tbody td:nth-child(2)").first.bounding_box()
         assert score is not None
