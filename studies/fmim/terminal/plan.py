@@ -21,7 +21,7 @@ from fmim_core.records import CalibrationFile, Damaged, FoldEntry, PlannedTrials
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import power_sentence
 from fmim_reports.reading.results import read_results
-from fmim_reports.stats import Variances, power_of
+from fmim_reports.stats import Power, Variances, power_of
 from fmim_reports.writing.formats import duration
 
 NUMBERS = ("N_s", "trials", "epochs", "images")
@@ -31,9 +31,11 @@ def show_plan(checked: CheckedPlan, setup: Setup, console: TextConsole) -> None:
     """Print how many trials there are, how long they take and what they can show; then what the plan is made of."""
     plan, work = checked.plan, Workload(checked.plan, checked.development)
     console.say(plan.study.title, style="bold")
-    for line in (_trials(checked), *_reused(checked, setup).sentences, _time(checked, setup.folder)):
-        console.say(line)
-    for line in power_lines(plan, setup.folder):  # an earlier run in the folder may have measured how differences vary
+    reused, power = _reused(checked, setup), power_line(plan, setup.folder)
+    over = (
+        [f"{plan.trials - reused.left} of them are over; {reused.left} are left."] if reused.left < plan.trials else []
+    )
+    for line in filter(None, (_trials(checked), *over, *reused.sentences, _time(checked, setup.folder), power)):
         console.say(line)
     for warning in (*plan.warnings, *checked.warnings):
         console.warn(warning)
@@ -185,24 +187,29 @@ ASSUMED_SEEDS = 10  # that have shown it
 ASSUMED_FROM = "assumed from earlier runs of AdaTriplet with AutoMargin and with grid search"
 
 
-def power_lines(plan: Plan, out: Path) -> list[str]:
-    """Say what the planned seeds can show, by the spread of an earlier run in `out`, else by the assumed one."""
+def power_line(plan: Plan, out: Path) -> str:
+    """Say what the planned seeds can show, by the spread of an earlier run in `out`, else by the assumed one.
+
+    Of several comparisons, it is said of the one that can show least; nothing where there is none.
+    """
     preset, seeds, margin = plan.preset, plan.compared_replicates, plan.equivalence_margin
     if not plan.study.comparison_pairs:
-        return []
+        return ""
     if seeds < 2:
-        return ["Fewer than two seeds cannot answer a comparison: give --replicates 2 or more."]
-    results, measured = read_results(out) if study_path(out).is_file() else None, []
+        return "Fewer than two seeds cannot answer a comparison: give --replicates 2 or more."
+    results, measured = read_results(out) if study_path(out).is_file() else None, dict[str, Power]()
     for one in comparisons(results) if results and results.study.preset == preset.name else ():
         if power := one.variances and power_of(one.variances, seeds, margin, one.paired.n):
-            measured.append(power_sentence(power, f"{one.heading}; measured in {out.name}"))
+            measured[one.heading] = power
     if measured:
-        return measured
+        weakest = max(measured, key=lambda heading: measured[heading].smallest_difference)
+        which = f"the weakest of {len(measured)} comparisons, " if len(measured) > 1 else ""
+        return power_sentence(measured[weakest], f"{which}{weakest}; measured in {out.name}")
     if preset.changed or preset.name != "quick":
         which = f"the changed preset {preset.name}" if preset.changed else f"preset {preset.name}"
-        return [f"The power of {seeds} seeds is not known for {which} before a run of it is in --out."]
-    power = power_of(ASSUMED, seeds, margin, ASSUMED_SEEDS)
-    return [power_sentence(power, ASSUMED_FROM)] if power else []
+        return f"The power of {seeds} seeds is not known for {which} before a run of it is in --out."
+    assumed = power_of(ASSUMED, seeds, margin, ASSUMED_SEEDS)
+    return power_sentence(assumed, ASSUMED_FROM) if assumed else ""
 
 
 TIMED = ("start-up, s", "step, ms", "evaluation, ms per image", "memory, GB")
