@@ -42,7 +42,8 @@ def answer_table(results: Results) -> Table:
         rows.append(row)
     related = any("relative" in row for row in rows)
     costs = under("Search", "count", n_s="N_s", epochs="Epochs") if results.searched else []
-    text = "N_s: configurations that the search trained." * bool(costs)
+    text = f"Each arm's {chosen_word(results)} configuration on the test set."
+    text += " N_s: configurations that the search trained." * bool(costs)
     if related:
         costs.append(Column("relative", "Relative", "listing", "Search"))
         text += " Relative: its epochs divided by those of the arm that its group is compared with."

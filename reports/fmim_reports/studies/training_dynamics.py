@@ -102,6 +102,6 @@ def _empty(seeds: Histories) -> str:
 CONTENTS = Contents(
     verdict=dynamics_verdict,
     tables=(milestones_table,),
-    figures=(surfaces_plot, margins_plot, distributions_plot),
+    figures=(margins_plot, surfaces_plot, distributions_plot),
     more=(epochs_table,),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from fmim_reports.parts.comparisons import answer
 from fmim_reports.parts.comparisons.answer import MOST_WORDS, answer_sentence
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.picture import differences_plot
+from fmim_reports.parts.comparisons.words import share_text
 from fmim_reports.reading.results import read_results
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, record, set_differences
@@ -41,6 +43,12 @@ def test_what_is_shown_alike_is_said_once(out: Path) -> None:
     said = answer_sentence(read_results(out))
     assert "matches grid search with AdaTriplet (within ±1 point) and scores worse than it with Triplet (2.0" in said
     assert [row["relative"] for row in answer_table(read_results(out)).rows if "relative" in row] == ["1/2", "1/4"]
+
+
+def test_a_range_of_costs_has_one_unit() -> None:
+    assert share_text([Fraction(1, 35), Fraction(1, 4)]) == "2.9 % to 25 % of the search epochs"
+    assert share_text([Fraction(1, 16), Fraction(1, 2)]) == "1/16 to 1/2 of the search epochs"
+    assert share_text([Fraction(2), Fraction(4), Fraction(3)]) == "2 to 4 times the search epochs"
 
 
 def test_it_is_what_the_arm_itself_is_compared_with(out: Path) -> None:

@@ -116,20 +116,21 @@ def _cost(one: Comparison) -> str:
 
 
 def share_text(ratios: Collection[Fraction]) -> str:
-    """Return `1/16 to 1/2 of the search epochs`, `twice` and more as `2 times the …`; percent where that is easier."""
+    """Return `1/16 to 1/2 of the search epochs` or `2 to 4 times the …`; percent where a fraction is hard to read."""
     least, most = min(ratios), max(ratios)
     if least == most == 1:
         return "the same number of search epochs"
-    low, high = ratio_text(least), ratio_text(most)
+    percent = max(least.denominator, most.denominator) > SHOWN_AS_FRACTION
+    low, high = ratio_text(least, percent), ratio_text(most, percent)
     both = high if least == most else f"{low.removesuffix(' times') if high.endswith('times') else low} to {high}"
     return f"{both}{' of' if most < 1 else ''} the search epochs"
 
 
-def ratio_text(ratio: Fraction) -> str:
-    """Return `1/4`, `51 %` where a fraction is hard to read, or `2 times`."""
+def ratio_text(ratio: Fraction, percent: bool = False) -> str:
+    """Return `1/4`, `51 %` where a fraction is hard to read or `percent` is given, or `2 times`."""
     if ratio >= 1:
         return f"{decimal(float(ratio), 0 if ratio.denominator == 1 else 1)} times"
-    if ratio.denominator <= SHOWN_AS_FRACTION:
+    if ratio.denominator <= SHOWN_AS_FRACTION and not percent:
         return f"{ratio.numerator}/{ratio.denominator}"
     return f"{in_percent(float(ratio), 0 if ratio > Fraction(1, 10) else 1)} %"
 
