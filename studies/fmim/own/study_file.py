@@ -82,6 +82,7 @@ def run_code(code: Code, folder: Path, alone: bool = False) -> ModuleType:
         ValueError: one fails; names file and line.
     """
     forget_others()
+    folder = folder.resolve()  # as Python names the files that it finds there
     home = (folder.parent / (code.folder or folder)).resolve()
     try:
         code.write(folder)
