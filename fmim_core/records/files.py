@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 import stat
@@ -82,19 +83,25 @@ class FolderGone(OSError):
 
 @dataclass(frozen=True)
 class Place:
-    """A folder at its place, known by its inode: it may be moved, deleted or replaced while somebody writes into it."""
+    """A folder at its place, known by its inode: it may be moved, deleted or replaced while somebody writes into it.
+
+    On another machine than this one the folder may be another one, on a disk of its own: nothing is checked there.
+    """
 
     path: Path
     inode: int
+    machine: str
 
     @classmethod
     def of(cls, path: Path) -> Place:
         """Return that of a folder as it is now; it is made where there is none."""
         path.mkdir(parents=True, exist_ok=True)
-        return cls(path, path.stat().st_ino)
+        return cls(path, path.stat().st_ino, platform.node())
 
     def check(self) -> None:
         """Raise `FolderGone` unless it is still the same folder: a file would make a new one, or lie in another."""
+        if platform.node() != self.machine:
+            return
         try:
             same = self.path.stat().st_ino == self.inode
         except (FileNotFoundError, NotADirectoryError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from fmim_core.config import in_words
-from fmim_core.records import Damaged, Record, read_file, write_bytes
+from fmim_core.records import Damaged, Record, check_is_file, read_file, write_bytes
 from fmim_core.seeding import scoped_torch_seed
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.ensemble import Ensemble
@@ -63,6 +64,16 @@ def read_checkpoint(path: Path, device: torch.device) -> dict[str, Any] | None:
         raise Damaged(f"{path} is damaged: its SHA-256 differs from the one at its end")
     content: dict[str, Any] = torch.load(io.BytesIO(archive), map_location=device, weights_only=True)
     return content if content.get("format") == FORMAT else None
+
+
+def ends_whole(path: Path) -> bool:
+    """Return whether a file ends as a checkpoint does, which one that is cut short does not; only its end is read."""
+    with suppress(OSError, Damaged):
+        check_is_file(path)
+        with path.open("rb") as file:
+            file.seek(-len(MARK) - 2 * hashlib.sha256().digest_size, os.SEEK_END)
+            return file.read(len(MARK)) == MARK
+    return False
 
 
 def kept_model(out: Path, record: Record, device: torch.device) -> Evaluator:

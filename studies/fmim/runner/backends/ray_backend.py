@@ -17,7 +17,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import Backend, TrialSource, allot
-from fmim.runner.backends.ray_cluster import LOOK_S, TUNE_THREAD, RayCluster
+from fmim.runner.backends.ray_cluster import LOOK_S, TUNE_THREAD, ClusterLost, RayCluster
 from fmim.runner.backends.ray_driver import RETRIES, WORKER_S, Driver, PlanSearcher, StudyTrainable, last_words
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Code
@@ -84,7 +84,8 @@ class RayBackend(Backend):
         settings = self.settings(out)
         given = {"trial": self.trial, "settings": settings, "threads": self.threads, "code": self.code}
         driver = Driver(trials, settings, self.cluster, self.slots)
-        with tempfile.TemporaryDirectory(prefix="tune-", dir=self.cluster.logs.parent) as storage:  # which nobody reads
+        logs = self.cluster.logs  # beside them lies what nobody reads; where the run is ended, Tune may still write
+        with tempfile.TemporaryDirectory(prefix="tune-", dir=logs.parent, ignore_cleanup_errors=True) as storage:
             tuner = tune.Tuner(
                 tune.with_resources(
                     tune.with_parameters(StudyTrainable, **given),
@@ -123,6 +124,9 @@ class RayBackend(Backend):
         try:
             while not wait([tuning], timeout=LOOK_S).done:
                 self.cluster.check()
+        except ClusterLost as lost:  # it may come back: then Tune starts nothing more
+            driver.end(lost)
+            raise
         except KeyboardInterrupt as interrupt:
             driver.end(interrupt)
             wait([tuning], timeout=END_S)

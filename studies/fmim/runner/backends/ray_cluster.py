@@ -126,6 +126,8 @@ class RayCluster:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
         init: Any = partial(ray.init, logging_level=logging.ERROR, log_to_driver=False)
         reaper, head = None, None
+        log = logging.getLogger("ray")
+        to_terminal = [*log.handlers]
         try:
             if self.address is not None:
                 _knock(self.address)
@@ -137,7 +139,7 @@ class RayCluster:
                 context = init("local", num_cpus=cores(), include_dashboard=False, _temp_dir=sockets)
                 reaper = _end_with_us(Path(context.address_info["session_dir"]).name)
             self._session = context.address_info["session_dir"]
-            _log_to(Path(self._session, "logs", DRIVER_LOG))
+            log.handlers[:] = [_log_in(Path(self._session, "logs", DRIVER_LOG))]  # tracebacks, too
             head = context.address_info["gcs_address"]
         except BaseException as error:  # Ray raises whatever its parts do, SystemExit too
             self._error = error
@@ -148,6 +150,7 @@ class RayCluster:
             atexit.unregister(ray.shutdown)
         else:
             ray.shutdown()
+            log.handlers[:] = to_terminal
         if reaper is not None:
             reaper.communicate()
 
@@ -163,11 +166,12 @@ class RayCluster:
                 self._silent_s = time.monotonic() - silent_since
 
 
-def _log_to(path: Path) -> None:
-    """Have Ray's messages, tracebacks among them, written to a file and not to the terminal."""
-    log = logging.getLogger("ray")
-    log.handlers[:] = [logging.FileHandler(path, delay=True)]
-    log.propagate = False
+def _log_in(path: Path) -> logging.Handler:
+    """Return what writes messages to a file, or nowhere where the folder is another user's."""
+    try:
+        return logging.FileHandler(path)
+    except OSError:
+        return logging.NullHandler()
 
 
 def _knock(address: str) -> None:

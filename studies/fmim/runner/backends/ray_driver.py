@@ -154,10 +154,15 @@ class Driver(tune.Callback):
         """
         if (fault := self._fault()) is not None:
             raise fault
-        if self._deaths.total() >= self._deaths_allowed:
+        if self._deaths.total() >= self._deaths_allowed and not self._trains:
             self._lost(f"{self._deaths.total()} Ray workers died before any had trained an epoch")
         if not self._has_workers and not self._deaths and time.monotonic() - self._began > WORKER_S:
             self._lost(f"no Ray worker started within {WORKER_S:g} s")
+
+    @property
+    def _trains(self) -> bool:
+        """Whether a worker trains whose trial has never lost one: its first epoch may be long."""
+        return any(given.so_far and not self._deaths[given.spec.id] for given in self._given.values())
 
     def _lost(self, why: str) -> NoReturn:
         raise ClusterLost(f"{why}\n{last_words(self._cluster.logs)}--backend inline needs none")

@@ -14,7 +14,7 @@ from fmim.runner.search.arm_search import Proposals, proposals_path, proposed_ag
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Damaged, Record, StudyFile, flat, queries_path, read_file, read_records, set_aside
-from fmim_core.trial.checkpoint import checkpoint_path, kept_weights
+from fmim_core.trial.checkpoint import checkpoint_path, ends_whole, kept_weights
 
 
 def outcomes_of_plan(
@@ -48,10 +48,9 @@ def outcomes_of_plan(
         spec = planned.get(record.trial)
         if spec is not None:
             if _has_its_queries(out, record, warn):
-                kept = spec.keeps_model and record.status == "completed"
-                fault = _fault_of_weights(out, record, remake_weights) if kept else ""
-                weightless += [fault] if fault else []
-                if not (fault and remake_weights):
+                kept = not spec.keeps_model or record.status != "completed" or _has_weights(out, record, remake_weights)
+                weightless += [] if kept else [spec.id]
+                if kept or not remake_weights:
                     outcomes[spec.id] = Outcome.of(record)
             if record.fingerprint != spec.fingerprint:
                 foreign.append(spec.id)
@@ -74,17 +73,22 @@ def outcomes_of_plan(
     return outcomes
 
 
-def _fault_of_weights(out: Path, record: Record, set_damaged_aside: bool) -> str:
-    """Return what is wrong with the weights of a completed replicate; nothing where they are whole."""
+def _has_weights(out: Path, record: Record, remade: bool) -> bool:
+    """Return whether the weights of a completed replicate are there.
+
+    Reading them takes seconds a gigabyte: only where lost ones are to be made again, and damaged ones are set aside.
+    """
+    path = checkpoint_path(out, record.trial)
+    if not remade:
+        return ends_whole(path)
     try:
         kept_weights(out, record)
-    except Damaged as damaged:
-        if set_damaged_aside:
-            set_aside(checkpoint_path(out, record.trial))
-        return str(damaged)
-    except ValueError as error:
-        return str(error)
-    return ""
+    except Damaged:
+        set_aside(path)
+        return False
+    except ValueError:
+        return False
+    return True
 
 
 def _has_its_queries(out: Path, record: Record, warn: Callable[[str], None]) -> bool:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
 from fmim.runner.backends.backend import Inline, allot
 from fmim.runner.backends.ray_backend import RayBackend, fault_of_bank
-from fmim.runner.backends.ray_cluster import cluster_for
-from fmim.runner.backends.ray_driver import nothing_heard, record_of_dead_worker
+from fmim.runner.backends.ray_cluster import ClusterLost, cluster_for
+from fmim.runner.backends.ray_driver import Driver, nothing_heard, record_of_dead_worker
+from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
@@ -20,6 +23,7 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.machine import cores
 from fmim_core.records import Cost, Record, SoFar, record_path
 from fmim_core.trial.trial import RunSettings, Trial
+from tests.benchmarks.runner import idle_plan
 from tests.support.documents import AT
 from tests.support.mini_study import MINI, first_search_trials, mini_plan
 
@@ -154,3 +158,21 @@ def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tm
     Trial(spec, RunSettings(tmp_path, "cpu")).run()
     last = nothing_heard(spec, RunSettings(tmp_path, "cpu"))
     assert record_of_dead_worker(spec, "died", tmp_path, last, silent_s=0.0).status == "completed"
+
+
+def test_trials_whose_workers_die_end_no_run_in_which_another_trains_a_long_epoch(
+    tiny_bank: Bank, tmp_path: Path
+) -> None:
+    cluster: Any = SimpleNamespace(logs=tmp_path)
+    dispatcher = Dispatcher(idle_plan(20), tiny_bank, tmp_path, {})
+    driver = Driver(dispatcher, RunSettings(tmp_path), cluster, slots=2)
+    dying, training = (SimpleNamespace(trial_id=name, error_file=None) for name in "ab")
+    for trial in (dying, training):
+        driver.next(trial.trial_id)
+        driver.on_trial_start(0, [], trial)  # type: ignore[arg-type]
+    for _ in range(9):
+        driver.on_trial_recover(0, [], dying)  # type: ignore[arg-type]
+        driver.on_step_begin(0, [])
+    driver.on_trial_recover(0, [], training)  # type: ignore[arg-type]
+    with pytest.raises(ClusterLost, match="10 Ray workers died"):
+        driver.on_step_begin(0, [])
