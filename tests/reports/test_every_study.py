@@ -127,7 +127,7 @@ def test_latex_tables_fit_papers_of_one_column_and_of_two(results: Results, tmp_
     there = sorted(path.stem for path in folder.glob("*.tex"))
     inputs = "\n".join(rf"\typeout{{now {name}}}\input{{{(folder / name).as_posix()}}}\clearpage" for name in there)
     for name, head in CLASSES.items():
-        source = rf"{head}\usepackage{{array,booktabs}}\begin{{document}}{inputs}\end{{document}}"
+        source = rf"{head}\usepackage{{array,booktabs,graphicx}}\begin{{document}}{inputs}\end{{document}}"
         (tmp_path / f"{name}.tex").write_text(source, encoding="utf-8")
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", f"{name}.tex"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)

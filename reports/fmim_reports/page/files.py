@@ -1,4 +1,4 @@
-"""The files of a report: templates filled with values, figures, and tables with the size in which they are printed."""
+"""The files of a report: templates filled with values, figures and tables."""
 
 from __future__ import annotations
 
@@ -93,34 +93,13 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(sym=lambda text: Markup(to_html(text)), md=to_md, without_data=without_data)
-    environment.globals.update(cell_class=cell_class, latex=latex, markdown=markdown, print_of=print_of)
+    environment.globals.update(cell_class=cell_class, latex=latex, markdown=markdown)
     return environment
 
 
 _WHOLE = 26  # characters of a text that is not broken over lines
-_POINTS, _SMALLEST = 7.5, 5.0  # of the text of printed tables
-_UPRIGHT, _ACROSS = 105, 155  # characters of the larger that a line of an A4 page holds, upright and on its side
 
 
 def cell_class(cell: Cell, column: Column) -> str:
     """Return the class of a cell in the style sheet."""
     return "num" if column.numeric else "whole" if len(cell.text) <= _WHOLE else ""
-
-
-def print_of(table: Table) -> dict[str, float]:
-    """Return how a table is printed on A4, by the characters that its columns need at least.
-
-    `wide`: across a page that lies on its side; `size`: of its text in points; `broken`: even small text is too wide,
-    so that words are broken and nothing is cut.
-    """
-    rows = [row.cells for group in table.row_groups for row in group]
-    needed = sum(_characters(column, [row[at].text for row in rows]) for at, column in enumerate(table.columns))
-    wide = needed > _UPRIGHT
-    size = _POINTS * min(1.0, (_ACROSS if wide else _UPRIGHT) / max(needed, 1))
-    return {"wide": wide, "size": max(round(size, 1), _SMALLEST), "broken": size < _SMALLEST}
-
-
-def _characters(column: Column, cells: list[str]) -> int:
-    """Return how many characters a column needs, with margins: a number is not broken, a text is between words."""
-    words = [word for text in [column.header, *([] if column.numeric else cells)] for word in text.split()]
-    return 2 + max(map(len, [*words, *(cells if column.numeric else [])]), default=0)

@@ -8,10 +8,9 @@ from typing import Any
 
 from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import ArmEntry
-from fmim_reports.parts.comparisons.tables import compared_costs
 from fmim_reports.parts.comparisons.words import ratio_text
 from fmim_reports.reading import published
-from fmim_reports.reading.cost import search_cost
+from fmim_reports.reading.cost import compared_with, search_cost
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import (
     ArmSummary,
@@ -32,9 +31,8 @@ from fmim_reports.writing.tables import Column, Table
 @in_every_study(Section.ANSWER)
 def answer_table(results: Results) -> Table:
     """Return what each arm's search cost and what its selected configuration scores on the test set."""
-    pairs = [(a, b) for a, b in compared_costs(results) if results.arm(a).group == results.arm(b).group]
-    against = dict(reversed(pairs))
-    rows = []
+    pairs, rows = compared_with(results).items(), []
+    against = {a: b for a, b in pairs if results.arm(a).group == results.arm(b).group}
     for arm in arm_summaries(results):
         row = {"arm": arm, "n_s": arm.cost.n_s, "epochs": arm.cost.epochs, "test": arm.test}
         if arm.cost.epochs and (theirs := search_cost(results, against.get(arm.name, "")).epochs):

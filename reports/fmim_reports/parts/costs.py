@@ -14,11 +14,12 @@ from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_
 from fmim_reports.drawing.lines import aside, draw_line, mean_points, shared_legend
 from fmim_reports.drawing.looks import arm_looks
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.parts.comparisons.tables import compared_costs, ratios_of
+from fmim_reports.parts.comparisons.comparison import device_ratio
 from fmim_reports.parts.trials import OTHER_SPLITS
-from fmim_reports.reading.cost import TotalCost, cost_of, costs
+from fmim_reports.reading.cost import TotalCost, compared_with, cost_of, costs, search_cost
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
+from fmim_reports.stats import Bounded
 from fmim_reports.writing.captions import alt_text, caption, reuse_sentence, seeds_phrase
 from fmim_reports.writing.columns import ARM, RowName, folded, under
 from fmim_reports.writing.formats import in_percent
@@ -31,11 +32,11 @@ _ALL_ARMS = RowName("", "All arms")
 @in_every_study(Section.COSTS, a_search_stage)
 def search_cost_table(results: Results) -> Table:
     """Return one row per arm in plan order; its columns are a contract (`tables/search_cost.csv`)."""
-    metric, against = results.metric, dict(reversed(compared_costs(results)))
+    metric, against = results.metric, compared_with(results)
     rows = [
         {"arm": arm, f"validation_{metric.name}": arm.validation, f"test_{metric.name}": arm.test}
         | {"loss": arm.loss, "group": arm.group, "search": arm.search, **vars(arm.cost)}
-        | (ratios_of(results, arm.name, against[arm.name]) if arm.name in against else {})
+        | (_ratios(results, arm.name, against[arm.name]) if arm.name in against else {})
         for arm in arm_summaries(results)
     ]
     group = f"{metric.label} in %, mean ± SE"
@@ -62,10 +63,21 @@ def search_cost_table(results: Results) -> Table:
         "Attempts that crashed and were run again are not included. Device-seconds are (start-up + data + training + "
         "evaluation) × device share, and depend on what else the machine was doing; the interval of their ratio is "
         "Fieller's, paired by fold. N_s and epochs are exact. Each arm is compared with the one that its group is "
-        "first compared with; tables/cost_ratios.csv has every declared comparison. Validation is the selected "
+        "first compared with; tables/paired_differences.csv has every declared comparison. Validation is the selected "
         "configuration."
     )
     return Table("search_cost", "Search cost", caption(results, text), columns, rows, how=how)
+
+
+def _ratios(results: Results, arm: str, other: str) -> dict[str, Any]:
+    """Return the label of another arm, and how many times as much as the arm's search its search cost."""
+    ours, theirs = search_cost(results, arm), search_cost(results, other)
+    return {
+        "against": results.arm(other).label,
+        "n_s_ratio": Bounded(theirs.n_s / ours.n_s if ours.n_s else None),
+        "epochs_ratio": Bounded(theirs.epochs / ours.epochs if ours.epochs else None),
+        "ratio": device_ratio(results, other, arm),
+    }
 
 
 @in_every_study(Section.FIGURES, a_choice)
@@ -126,10 +138,12 @@ def cost_plot(results: Results) -> Plot:
 def accounting_table(results: Results) -> Table:
     """Return what each arm and stage cost in trials, epochs, images, seconds and energy, and what crashes wasted."""
     rows = [
-        {**vars(cost), "energy_kj": None if cost.energy_j is None else cost.energy_j / 1000, **head}
+        {**vars(cost), **cost.parts, "energy_kj": None if cost.energy_j is None else cost.energy_j / 1000}
+        | {"peak_gb": cost.peak_memory / 1e9, **head}
         for head, cost in _by_stage(results)
     ]
     measured = any(row["energy_kj"] is not None for row in rows)
+    kinds = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
     columns = [
         ARM,
         Column("stage", "Stage"),
@@ -139,6 +153,9 @@ def accounting_table(results: Results) -> Table:
         *under("Device s", "seconds", device_seconds="Trials", wasted="Wasted"),
         Column("wall_s", "Wall s", "seconds"),
         *([Column("energy_kj", "kJ", "number", unit="kJ")] if measured else []),
+        *folded(
+            *under("Seconds", "seconds", **kinds, outside="Other"), Column("peak_gb", "Peak GB", "number", unit="GB")
+        ),
     ]
     text = (
         "What every trial cost, failed ones included. Repeated: attempts that failed and were run again; their "
@@ -146,31 +163,14 @@ def accounting_table(results: Results) -> Table:
         "run side by side."
     )
     text += " Energy: the device's counter × the share of the device." if measured else " Energy was not measured."
+    how = (
+        "Other seconds: waiting for the runner between epochs, checkpoints, and the last work of a worker that died; "
+        "only the last is in the device-seconds."
+    )
     resumed = cost_of(results.every_trial).resumed
     lost = "was interrupted and resumed from a checkpoint: the seconds between the two are in no record"
     notes = [f"{resumed} times a trial {lost}." if resumed else "", reuse_sentence(results.every_trial)]
-    return Table("cost_accounting", "Cost by arm and stage", caption(results, text), columns, rows, notes)
-
-
-@in_every_study(Section.COSTS)
-def time_table(results: Results) -> Table:
-    """Return where the seconds of each arm and stage went."""
-    rows = [
-        {**cost.parts, **vars(cost), "peak_gb": cost.peak_memory / 1e9, **head} for head, cost in _by_stage(results)
-    ]
-    kinds = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
-    columns = [
-        ARM,
-        Column("stage", "Stage"),
-        *under("Seconds", "seconds", **kinds, outside="Other"),
-        Column("device_seconds", "Device s", "seconds"),
-        Column("peak_gb", "Peak GB", "number", unit="GB"),
-    ]
-    text = (
-        "Seconds of all trials by kind, failed ones included. Other: waiting for the runner between "
-        "epochs, checkpoints, and the last work of a worker that died; only the last is in the device-seconds."
-    )
-    return Table("where_time_went", "Time by kind of work", caption(results, text), columns, rows)
+    return Table("cost_accounting", "Cost by arm and stage", caption(results, text), columns, rows, notes, how=how)
 
 
 def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:

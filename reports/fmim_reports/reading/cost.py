@@ -101,6 +101,19 @@ def search_cost(results: Results, arm: str) -> TotalCost:
     return costs(results).get((arm, "search"), cost_of(()))
 
 
+def compared_with(results: Results) -> dict[str, str]:
+    """Return by arm the one beside whose search cost its own stands, if there is one.
+
+    It is the one that an arm of its group is first compared with, else that of its own first comparison.
+    """
+    of_group: dict[str, str] = {}
+    for a, b in results.comparisons:
+        if results.arm(a).group == results.arm(b).group:
+            of_group.setdefault(results.arm(b).group, b)
+    within = {arm.name: of_group[arm.group] for arm in results.arms if arm.group in of_group}
+    return {a: b for a, b in (dict(reversed(results.comparisons)) | within).items() if a != b}
+
+
 def trained_here(trials: Iterable[PlannedTrial]) -> list[PlannedTrial]:
     """Return those that took no record of an equal one."""
     return [trial for trial in trials if not trial.reused_from]

@@ -26,8 +26,8 @@ class Contents:
 
     Args:
         verdict: the answer in words.
-        tables, figures, more, more_figures, files: its own, before those of every study; the page folds `more` and
-            `more_figures`, and leaves `files` out.
+        tables, figures, more, more_figures: its own, before those of every study; the page folds `more` and
+            `more_figures`.
         every_value: the tidy table named after the study, `tables/STUDY.csv`; see `tidy`.
         leaves_out: parts of every study for which it has something better.
     """
@@ -37,7 +37,6 @@ class Contents:
     figures: tuple[MakePlot, ...] = ()
     more: tuple[MakeTable, ...] = ()
     more_figures: tuple[MakePlot, ...] = ()
-    files: tuple[MakeTable, ...] = ()
     every_value: MakeTable = every_value_table
     leaves_out: tuple[Part[Any], ...] = ()
 
@@ -46,7 +45,7 @@ class Contents:
         shared = [part for part in parts_of_every_study() if part not in self.leaves_out and part.possible(results)]
         own: dict[Section, tuple[Callable[[Results], Any], ...]]
         own = {Section.TABLES: self.tables, Section.FIGURES: self.figures}
-        own |= {Section.MORE: self.more, Section.MORE_FIGURES: self.more_figures, Section.FILES: self.files}
+        own |= {Section.MORE: self.more, Section.MORE_FIGURES: self.more_figures}
         return {
             section: [
                 *(Part(make, section) for make in own.get(section, ())),

@@ -22,74 +22,17 @@ from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.training.dynamics import varying_margins_plot
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import (
-    ArmSummary,
-    arm_summaries,
-    on_reference,
-    on_test,
-    on_validation,
-    over_configurations,
-)
+from fmim_reports.reading.summary import on_validation, over_configurations
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption, collapsed_note, references_note, test_models
-from fmim_reports.writing.columns import ARM, configuration_column, reference_rows
+from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.formats import configuration_text, in_percent
 from fmim_reports.writing.tables import Column, Table
 
 PARAMETERS = {"adatriplet_grid": ("epsilon", "beta"), "adatriplet_automargin": ("k_delta", "k_an")}
 _SYMBOLS = {"epsilon": "ε", "beta": "β", "k_delta": "$K_Δ$", "k_an": "$K_{an}$"}
-METRICS = {"mAP": "mAP", "CMC_1_all_shots": "CMC top-1"}
 DATA = ("OAI", "CXR")
-
-
-def triplet_table(results: Results) -> Table:
-    """Return Table 1b of the paper."""
-    return _loss_table(results, "triplet", "triplet_arms", "Table 1(b)")
-
-
-def adatriplet_table(results: Results) -> Table:
-    """Return Table 1c of the paper."""
-    return _loss_table(results, "adatriplet", "adatriplet_arms", "Table 1(c)")
-
-
-def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Table:
-    arms = [arm for arm in arm_summaries(results) if results.arm(arm.name).loss_kind == loss_kind]
-    rows = [_row(results, arm) for arm in arms]
-    rows += reference_rows(
-        results, lambda one: {f"test_{metric}": on_reference(results, one, metric) for metric in METRICS}, "search"
-    )
-    columns = [Column("search", "Search"), Column("n_s", "N_s", "count"), configuration_column(results, "Selected")]
-    columns += _estimates("validation", "Validation, %, mean ± SE over folds")
-    columns += [
-        Column(f"published_{metric}_percent", head, "published", published.LABEL, metric=DECLARED_METRICS[metric])
-        for metric, head in METRICS.items()
-    ]
-    columns += _estimates("test", "Test, %, mean ± SE over seeds")
-    loss = next((arm.loss for arm in arms), loss_kind)
-    text = (
-        f"{loss} loss, as in {paper} of the paper. Ours: the configuration selected on validation, then trained "
-        f"with fresh seeds for the test set ({test_models(results)}). Beside ours on validation: values "
-        f"{published.LABEL} in %, on the paper's images."
-    )
-    title, notes = f"{loss}: ways to set the margin", [references_note(results), collapsed_note(results)]
-    return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM], how=published.CMC_NOTE)
-
-
-def _row(results: Results, arm: ArmSummary) -> dict[str, Any]:
-    row = {"arm": arm, "search": arm.search, "n_s": arm.cost.n_s, "configuration": arm.configuration}
-    for metric in METRICS:
-        row[f"validation_{metric}"] = on_validation(results, arm.name, arm.configuration, metric)
-        row[f"test_{metric}"] = on_test(results, arm.name, metric)
-        row[f"published_{metric}_percent"] = published.ablation_value(results.arm(arm.name), metric)
-    return row
-
-
-def _estimates(on: str, group: str) -> list[Column]:
-    return [
-        Column(f"{on}_{metric}", head, "estimate", group, f"{on}_n", metric=DECLARED_METRICS[metric])
-        for metric, head in METRICS.items()
-    ]
 
 
 def grid_table(results: Results) -> Table:
@@ -216,7 +159,6 @@ def _describe(panel: Panel) -> str:
 CONTENTS = Contents(
     tables=(arms_beside_published,),
     more=(grid_table,),
-    files=(triplet_table, adatriplet_table),
     leaves_out=(arms_table,),
     figures=(heat_plot,),
     more_figures=(varying_margins_plot,),

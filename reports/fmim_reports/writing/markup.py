@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate, groupby, pairwise
 
 from fmim_reports.writing.formats import to_md, to_tex
-from fmim_reports.writing.tables import Cell, Column, Row, Table
+from fmim_reports.writing.tables import Cell, Row, Table
 
 
 def markdown(table: Table) -> str:
@@ -35,57 +34,36 @@ def _md_cell(cell: Cell) -> str:
     return (f"**{text}**" if cell.best else text) + (f" (n = {cell.n})" if cell.n else "")
 
 
-_NEEDS = r"% needs \usepackage{array,booktabs}"
-_LINE, _COLUMN = 351.0, 246.0  # points that a line of article and lncs has for a table, and a column of two
+_NEEDS = r"% needs \usepackage{array,booktabs,graphicx}"
+_COLUMN = 246.0  # points that a column of a page in two has for a table
 _SIGN, _BETWEEN = 4.4, 6.0  # points of a character at \small, and between two columns
 _LONG = 20  # characters of a text that is broken over lines
 _LONG_TEXT = r">{\raggedright\arraybackslash}p{3.2cm}"
 _SHORT = 12  # characters of a heading that is not
 _LINES = 36  # of cells that a page has room for, beside a caption and notes
+_FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{"
 
 
 def latex(table: Table) -> str:
     r"""Return a `table`, or a `table*` where a column of a page has no room for it, with \caption and \label.
 
-    It fits a page at \small without its columns that are `more`; those for which a line has no room stand below the
-    others. A table of more rows than a page holds goes on in further floats, the last of which has the notes.
+    It has no columns that are `more`, and is set in \small, or smaller where a line has no room for it. One of more
+    rows than a page holds goes on in further floats, the last of which has the notes.
     """
-    blocks = _blocks(table.main)
-    kept = [column for block in blocks for column in block.columns]
-    left = "" if all(column in kept for column in table.columns) else f"; all columns: tables/{table.name}.csv"
-    return "\n".join([_NEEDS + left, *_floats(blocks), ""])
+    left = f"; all columns: tables/{table.name}.csv" if table.rest else ""
+    return "\n".join([_NEEDS + left, *_floats(table.main), ""])
 
 
-def _blocks(table: Table) -> list[Table]:
-    """Return its columns in tables as wide as a line, each after the columns that name the rows.
-
-    There are at most three, and no second one for a single column: a CSV file has all of them.
-    """
-    columns, widths = table.columns, _points(table)
-    names = sum(not column.numeric for column in columns[:2])
-    found: list[list[Column]] = [[]]
-    used = sum(widths[:names])
-    for column, width in zip(columns[names:], widths[names:], strict=True):
-        if used + width > _LINE and found[-1]:
-            found.append([])
-            used = sum(widths[:names])
-        found[-1].append(column)
-        used += width
-    kept = [block for number, block in enumerate(found[:3]) if number != 1 or len(block) > 1]
-    return [replace(table, columns=[*columns[:names], *block]) for block in kept]
-
-
-def _floats(blocks: Sequence[Table]) -> Iterator[str]:
-    table = blocks[0]
-    kind = "table*" if max(sum(_points(block)) for block in blocks) > _COLUMN else "table"
+def _floats(table: Table) -> Iterator[str]:
+    kind = "table*" if _points(table) > _COLUMN else "table"
     title = to_tex(table.title)
     begins = [rf"\caption{{{title}. {to_tex(table.caption)}}}", rf"\label{{tab:{table.name.replace('_', '-')}}}"]
-    pages = _pages(table, _LINES // len(blocks))
+    pages = _pages(table)
     for page in pages:
         yield from (rf"\begin{{{kind}}}[t]", *begins, r"\centering\small\setlength{\tabcolsep}{3pt}")
-        for block in blocks if table.rows else ():
-            yield from _tabular(block, page)
-        if not table.rows:
+        if table.rows:
+            yield from _tabular(table, page)
+        else:
             yield rf"\par\smallskip {to_tex(table.empty)}\par"
         if page is pages[-1]:
             yield from (rf"\par\smallskip\raggedright {to_tex(note)}\par" for note in table.all_notes)
@@ -97,17 +75,17 @@ def _tabular(table: Table, page: slice) -> list[str]:
     """Return the rows of a page with their heads."""
     rows, (widths, broken) = _rows(table)[page], _widths(table)
     body = ["\\midrule\n" * row.rule + _tex_line(list(map(_tex_cell, row.cells, broken))) for row in rows]
-    return [*_head(table, widths, broken), *body, r"\bottomrule", r"\end{tabular}\par\smallskip"]
+    return [*_head(table, widths, broken), *body, r"\bottomrule", r"\end{tabular}}\par\smallskip"]
 
 
 def _rows(table: Table) -> list[Row]:
     return [row for group in table.row_groups for row in group]
 
 
-def _pages(table: Table, most: int) -> list[slice]:
-    """Return which rows a page of so many lines holds, and the next ones."""
+def _pages(table: Table) -> list[slice]:
+    """Return which rows each page holds."""
     lines = accumulate(max(1 + len(cell.text) // _LONG for cell in row.cells) for row in _rows(table))
-    ends = list(accumulate(len(list(page)) for _, page in groupby(lines, lambda line: line // most)))
+    ends = list(accumulate(len(list(page)) for _, page in groupby(lines, lambda line: line // _LINES)))
     return [slice(start, end) for start, end in pairwise([0, *ends])] or [slice(0)]
 
 
@@ -119,11 +97,11 @@ def _widths(table: Table) -> tuple[list[int], list[bool]]:
     return [min(width, _LONG) if long else width for width, long in zip(longest, broken, strict=True)], broken
 
 
-def _points(table: Table) -> list[float]:
-    """Return how wide each column is, with the lines of its header."""
+def _points(table: Table) -> float:
+    """Return how wide it is at \\small, with the lines of its headers."""
     widths = _widths(table)[0]
     heads = [max(map(len, _lines(head, width))) for head, width in zip(table.headers, widths, strict=True)]
-    return [_SIGN * max(both) + _BETWEEN for both in zip(heads, widths, strict=True)]
+    return sum(_SIGN * max(both) + _BETWEEN for both in zip(heads, widths, strict=True))
 
 
 def _head(table: Table, widths: Sequence[int], broken: Sequence[bool]) -> list[str]:
@@ -132,7 +110,7 @@ def _head(table: Table, widths: Sequence[int], broken: Sequence[bool]) -> list[s
     heads = list(map(_stacked, table.headers, widths, sides))
     alignment = [_LONG_TEXT if long else side for long, side in zip(broken, sides, strict=True)]
     return [
-        rf"\begin{{tabular}}{{@{{}}{''.join(alignment)}@{{}}}}",
+        rf"{_FITTED}\begin{{tabular}}{{@{{}}{''.join(alignment)}@{{}}}}",
         r"\toprule",
         *_groups(table, widths),
         _tex_line(heads),

@@ -14,8 +14,9 @@ from fmim_core.metric_names import METRICS
 from fmim_core.records import read_json
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.margins import WIDEST, equivalence_margins_plot
-from fmim_reports.parts.comparisons.tables import compared_costs, paired_table, ratios_table
+from fmim_reports.parts.comparisons.tables import paired_table
 from fmim_reports.parts.comparisons.words import comparison_details, plain_sentences
+from fmim_reports.reading.cost import compared_with
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import crossed_difference, equivalence, holm, paired_difference
 from fmim_reports.studies import contents_of
@@ -139,7 +140,8 @@ def test_renaming_a_label_changes_displayed_text_alone(tmp_path: Path) -> None:
         assert getattr(after, said) == tuple(s.replace("grid search", "raster scan") for s in getattr(before, said))
     figures = [figure_names(r) for r in results]
     assert figures[0] == figures[1] != []
-    assert table(outs[1], "adatriplet_arms")[2]["published_mAP_percent"] == "97.0"
+    published = {row["arm"]: row["published_mAP_percent"] for row in table(outs[1], "test_metrics")}
+    assert published["adatriplet_grid"] == "97.0"
 
 
 def search_value(arm: str, configuration: Mapping[str, Any]) -> float:
@@ -167,8 +169,9 @@ def test_the_loss_of_backbones_is_the_triplet_loss_and_the_backbone_their_group(
     found, groups = table(out, "search_cost"), ["ResNet-18", "ResNet-50", "ConvNeXt-Tiny", "ViT-S/16"]
     assert {row["loss"] for row in found} == {"Triplet"}
     assert list(dict.fromkeys(row["group"] for row in found)) == groups
-    ratios = [(row["arm_label"], row["against_label"], float(row["n_s"])) for row in table(out, "cost_ratios")]
-    assert ratios == [(f"{group} + AutoMargin", f"{group} + grid search", 2.0) for group in groups]
+    declared = [(row["a_label"], row["b_label"]) for row in table(out, "paired_differences")]
+    assert declared == [(f"{group} + AutoMargin", f"{group} + grid search") for group in groups]
+    assert {float(row["seconds"]) for row in table(out, "paired_differences")} == {2.0}
 
 
 def own_study(out: Path, **changes: Any) -> Path:
@@ -208,18 +211,16 @@ def test_a_study_without_comparisons_shows_none(tmp_path: Path) -> None:
     out = own_study(make_out(tmp_path / "out", arms=["triplet_q2", "triplet_grid"]), comparisons=[])
     tables_alone(out)
     assert not (out / "report/tables/paired_differences.csv").exists()
-    assert not (out / "report/tables/cost_ratios.csv").exists()
     said = contents_of(read_results(out)).verdict(read_results(out))
     assert said.details == ()
     assert said.findings[1] == "Triplet + grid search (ε = 0.5): test mAP 73.00 ± 0.71 % (n = 5 seeds)."
 
 
 def test_costs_are_compared_within_a_group_and_as_declared(out: Path) -> None:
-    triplet = [pair for pair in compared_costs(read_results(out)) if pair[0].startswith("triplet")]
-    assert triplet == [(f"triplet_{arm}", "triplet_grid") for arm in ("q1", "q2", "wat", "automargin")]
+    triplet = {a: b for a, b in compared_with(read_results(out)).items() if a.startswith("triplet")}
+    assert triplet == {f"triplet_{arm}": "triplet_grid" for arm in ("q1", "q2", "wat", "automargin")}
     edit(out / "study.json", comparisons=[["adatriplet_grid", "triplet_grid"]])
-    assert compared_costs(read_results(out)) == [("adatriplet_grid", "triplet_grid")]
-    assert float(rows(ratios_table(read_results(out)))[0]["n_s"]) == 4 / 16
+    assert compared_with(read_results(out)) == {"adatriplet_grid": "triplet_grid"}
 
 
 def test_a_search_that_screens_owes_its_other_folds_to_what_came_to_its_end(out: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from fmim_core.records import SCHEMA, json_text
 from fmim_reports.drawing.axes import RULE
 from fmim_reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
-from fmim_reports.parts.comparisons.tables import ratios_table
-from fmim_reports.parts.costs import accounting_table, time_table
+from fmim_reports.parts.comparisons.comparison import device_ratio
+from fmim_reports.parts.costs import accounting_table, search_cost_table
 from fmim_reports.parts.trials import prediction_table, status_table
 from fmim_reports.reading.cost import cost_of, covered, search_cost
 from fmim_reports.reading.results import read_results
@@ -75,14 +75,14 @@ def test_failed_attempts_are_shown_and_cost_no_search(out: Path) -> None:
 
 
 def test_seconds_are_shown_by_kind_and_energy_where_every_record_tells_it(out: Path) -> None:
-    row = by_arm(time_table(read_results(out)))[GRID]
+    row = by_arm(accounting_table(read_results(out)))[GRID]
     parts = ("startup_s", "data_s", "train_s", "eval_s", "outside", "peak_gb")
     assert [float(row[part]) for part in parts] == [6.0, 6.0, 120.0, 12.0, 0.0, 0.6]
     for path in (out / "records").iterdir():
         edit_cost(path, wall_s=13.5, energy_j=250.0)
     results = read_results(out)
     assert float(by_arm(accounting_table(results))[GRID]["energy_kj"]) == 12 * 0.25
-    assert float(by_arm(time_table(results))[GRID]["outside"]) == pytest.approx(12 * 1.5)
+    assert float(by_arm(accounting_table(results))[GRID]["outside"]) == pytest.approx(12 * 1.5)
     edit_cost(record(out, "triplet_grid.c00.fold0"), energy_j=None)
     assert by_arm(accounting_table(read_results(out)))[GRID]["energy_kj"] == ""
 
@@ -124,21 +124,18 @@ def test_cost_ratios_are_those_of_the_totals_by_fold(out: Path) -> None:
     for number in range(2):
         for fold in range(3):
             edit_cost(record(out, f"triplet_automargin.c{number:02d}.fold{fold}"), train_s=10.0 + fold)
-    table = ratios_table(read_results(out))
-    found = by_arm(table)
-    assert list(found) == ["Triplet + Q1", "Triplet + Q2", "Triplet + WAT", "Triplet + AutoMargin"]
-    row = found["Triplet + AutoMargin"]
+    results = read_results(out)
+    row = next(row for row in search_cost_table(results).rows if row["arm"].name == "triplet_automargin")
+    assert (row["against"], row["n_s_ratio"].value, row["epochs_ratio"].value) == ("Triplet + grid search", 2.0, 2.0)
     expected = cost_ratio(dict.fromkeys(range(3), 48.0), {fold: 2 * (12.0 + fold) for fold in range(3)})
-    assert (float(row["n_s"]), float(row["epochs"]), row["n"]) == (2.0, 2.0, "3")
-    assert float(row["ratio"]) == pytest.approx(144 / 78)
-    assert (float(row["low"]), float(row["high"])) == (expected.low, expected.high)
-    assert found["Triplet + Q1"]["low"] == ""
-    assert any("Triplet + Q1: no variance: the ratio is 4" in note for note in table.notes)
+    assert row["ratio"] == expected
+    assert row["ratio"].value == pytest.approx(144 / 78)
+    q1 = device_ratio(results, "triplet_grid", "triplet_q1")
+    assert (q1.low, q1.note.startswith("no variance: the ratio is 4")) == (None, True)
     searched_by(out, "triplet_automargin", screens=True, ordered=True)  # folds differ by design
-    table = ratios_table(read_results(out))
-    row = by_arm(table)["Triplet + AutoMargin"]
-    assert (float(row["ratio"]), row["low"]) == (pytest.approx(144 / 78), "")
-    assert any("Triplet + AutoMargin: the first fold of b screens" in note for note in table.notes)
+    found = device_ratio(read_results(out), "triplet_grid", "triplet_automargin")
+    assert (found.value, found.low) == (pytest.approx(144 / 78), None)
+    assert found.note.startswith("the first fold of b screens")
 
 
 def test_durations_have_two_units() -> None:

@@ -1,83 +1,20 @@
-"""The declared comparisons as tables: search costs, differences with their uncertainty and tests, and their power."""
+"""The declared comparisons as tables: differences with their uncertainty and tests, and their power."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, device_ratio, different_tasks_note
+from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, different_tasks_note
 from fmim_reports.parts.comparisons.difference import family_note
 from fmim_reports.parts.comparisons.words import margin_text
-from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import Results
-from fmim_reports.stats import ENOUGH_POWER, Bounded, against_itself
+from fmim_reports.stats import ENOUGH_POWER, against_itself
 from fmim_reports.stats.crossed import SPLITS
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, folded, under
 from fmim_reports.writing.formats import in_percent
-from fmim_reports.writing.sections import Section, a_choice, declared_comparisons, in_every_study
+from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study
 from fmim_reports.writing.tables import Column, Table
-
-
-@in_every_study(Section.FILES, declared_comparisons, a_choice)
-def ratios_table(results: Results) -> Table:
-    """Show how many times as much the search of one arm cost as that of another."""
-    rows, notes = [], []
-    for name, other in compared_costs(results):
-        arm, against = results.arm(name), results.arm(other)
-        found = ratios_of(results, name, other)
-        ratio = found["ratio"]
-        rows.append(
-            {"arm": arm, "against": against, "ratio": ratio.value, "low": ratio.low, "high": ratio.high, "n": ratio.n}
-            | {"n_s": found["n_s_ratio"].value, "epochs": found["epochs_ratio"].value}
-        )
-        if ratio.note:
-            notes.append(f"a = {against.label}, b = {arm.label}: {ratio.note}.")
-    group = "Device-seconds, compared with ÷ arm"
-    columns = [
-        ARM,
-        Column("against", "Compared with", "arm"),
-        *under("Compared with ÷ arm", "number", n_s="N_s", epochs="Epochs"),
-        *under(group, "number", ratio="Ratio", low="95 % CI, low", high="high"),
-        Column("n", "Folds", "count", group),
-    ]
-    text = (
-        "The search cost of the arm compared with, divided by the arm's own, without crashed attempts. Each arm is "
-        "compared with the one that its group is first compared with, and as the study declared."
-    )
-    how = (
-        "N_s and epochs are exact; device-seconds depend on what else the machine was doing, and their interval is "
-        "Fieller's, paired by fold."
-    )
-    return Table("cost_ratios", "Search costs compared", caption(results, text), columns, rows, notes, how=how)
-
-
-def compared_costs(results: Results) -> list[tuple[str, str]]:
-    """Return the pairs of arms whose search costs stand side by side: within each group, and every declared comparison.
-
-    Within a group every arm stands beside the one that an arm of the group is first compared with.
-    """
-    reference: dict[str, str] = {}
-    for a, b in results.comparisons:
-        if results.arm(a).group == results.arm(b).group:
-            reference.setdefault(results.arm(b).group, b)
-    within = [
-        (arm.name, reference[arm.group])
-        for arm in results.arms
-        if arm.group in reference and arm.name != reference[arm.group]
-    ]
-    return list(dict.fromkeys([*within, *results.comparisons]))
-
-
-def ratios_of(results: Results, arm: str, other: str) -> dict[str, Any]:
-    """Return the label of another arm, and how many times as much as the arm's search its search cost."""
-    ours, theirs = search_cost(results, arm), search_cost(results, other)
-    return {
-        "against": results.arm(other).label,
-        "n_s_ratio": Bounded(theirs.n_s / ours.n_s if ours.n_s else None),
-        "epochs_ratio": Bounded(theirs.epochs / ours.epochs if ours.epochs else None),
-        "ratio": device_ratio(results, other, arm),
-    }
-
 
 PAIR = under("", "arm", a="Arm a", b="Arm b")
 COMPARISON = Column("comparison", "Comparison: a against b", "listing")
@@ -127,7 +64,8 @@ def paired_table(results: Results) -> Table:
     for note in dict.fromkeys(one.note for one in found if one.note):
         notes.append(f"{'; '.join(one.heading for one in found if one.note == note)}: {note}.")
     rows, title = [_paired_row(one) for one in found], "Paired differences"
-    also = [*PAIR, Column("note", "Note")]
+    cost = under("Search device-seconds, b ÷ a", "number", seconds="Ratio", seconds_low="low", seconds_high="high")
+    also = [*PAIR, Column("note", "Note"), *cost]
     return Table("paired_differences", title, caption(results, text), columns, rows, notes, also=also, how=how)
 
 
@@ -140,6 +78,8 @@ def _paired_row(one: Comparison) -> dict[str, Any]:
     if crossed is not None:
         row |= {"subjects": crossed.subjects, "differing": crossed.differing}
         row |= {"se_subjects": crossed.over_subjects.se, "se_both": crossed.over_both.se}
+    if one.seconds is not None:
+        row |= {"seconds": one.seconds.value, "seconds_low": one.seconds.low, "seconds_high": one.seconds.high}
     return row
 
 
