@@ -166,7 +166,7 @@ def test_a_new_figure_is_the_reports_whatever_the_look_is_outside_and_ones_own_a
 
 
 def test_axes_without_a_place_are_refused(loaded: StudyResults) -> None:
-    with pytest.raises(ValueError, match=r"no place of a grid.*plt\.subplots"):
+    with pytest.raises(ValueError, match=r"plt\.subplots"):
         loaded.plot_years(Figure().add_axes((0.0, 0.0, 1.0, 1.0)))
     axes = Figure().subplots()
     loaded.plot_years(axes)

@@ -25,7 +25,7 @@ _FACES: tuple[Mapping[str, Any], ...] = (
 )
 MOST_PANELS = len(_FACES)
 """Groups of arms that have a panel each, side by side in a column, and a filling of the markers each."""
-_LONGEST = 32  # characters of what stands in brackets behind a reference's name
+_LONGEST = 34  # characters of what a legend shows behind a reference's name
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,10 @@ def arm_looks(results: Results) -> dict[str, Look]:
 def reference_looks(results: Results) -> dict[str, Look]:
     """Return the look of every reference: a thin grey line without markers, alike for those of one name."""
     found: dict[str, Look] = {}
+    names = {one.label: one.label.partition(" (")[0] for one in results.references}
+    long = {name for label, name in names.items() if len(label) - len(name) > _LONGEST}
     for one in results.references:
-        name, _, of = one.label.partition(" (")
-        label = one.label if len(of) <= _LONGEST else name
+        label = name if (name := names[one.label]) in long else one.label
         place = list(dict.fromkeys([*(look.label for look in found.values()), label])).index(label)
         line = {"color": QUIET, "linewidth": 0.8, "linestyle": _REFERENCE_DASHES[place % len(_REFERENCE_DASHES)]}
         found[one.name] = Look(one.name, one.label, label, "", {}, line | {"gid": f"arm.{one.name}"})

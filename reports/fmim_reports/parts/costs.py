@@ -111,7 +111,7 @@ def cost_plot(results: Results) -> Plot:
         right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         right.xaxis.set_minor_locator(NullLocator())
         right.margins(x=0.15)
-        left.set(ylabel=f"test {metric.label} (%)", xlabel="configurations trained, $N_s$", xscale="log")
+        left.set(ylabel=f"test {metric.label} (%)", xlabel="configurations trained, N_s", xscale="log")
         counts = sorted({arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
         left.set_xticks(counts, list(map(str, counts)))
         left.xaxis.set_minor_locator(NullLocator())

@@ -17,11 +17,12 @@ from fmim_reports.drawing.hints import Hints
 from fmim_reports.drawing.lines import shared_legend
 from fmim_reports.drawing.looks import CARD, Look, arm_looks
 from fmim_reports.drawing.plotting import QUIET, NothingToDraw, Plot
+from fmim_reports.parts.comparisons.words import estimate_text
 from fmim_reports.parts.importance import levels_of, middles, varied_spaces
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, on_validation
 from fmim_reports.writing.captions import alt_text, caption
-from fmim_reports.writing.formats import SYMBOLS, configuration_text, mean_se_text
+from fmim_reports.writing.formats import SYMBOLS, configuration_text
 from fmim_reports.writing.sections import Section, a_choice, in_every_study
 
 _BEHIND = {"facecolor": CARD, "edgecolor": "none", "pad": 0.4, "alpha": 0.8}  # of a tick's text
@@ -39,8 +40,7 @@ class _Line:
 
     @property
     def said(self) -> str:
-        score = f"{mean_se_text(self.score.stat)} % (n = {self.score.n_text})"
-        return f"{configuration_text(self.configuration)}: {score}"
+        return f"{configuration_text(self.configuration)}: {estimate_text(self.score)}"
 
 
 @in_every_study(Section.FIGURES, a_choice)

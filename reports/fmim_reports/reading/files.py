@@ -20,6 +20,7 @@ from fmim_core.records import (
     study_path,
 )
 
+_MANY = 3  # commas in the label of a reference, from which on it has the number of its arms instead
 ConfigurationKey = tuple[tuple[str, float | str], ...]
 Key = tuple[str, ConfigurationKey, str, int, int, str]  # arm, configuration, stage, replicate, search split, variation
 Records = dict[Key, tuple[str, Record]]
@@ -125,7 +126,7 @@ def read_study(out: Path) -> StudyFile:
         raise ValueError(f"{out} has no study.json: give the folder of a study (its --out), or run a study")
     if study.metric not in METRICS:
         raise ValueError(f"{path}: metric {study.metric!r} is unknown; there are {', '.join(METRICS)}")
-    shown = {"arms": [_shown(arm) for arm in study.arms], "references": [_shown(one) for one in study.references]}
+    shown = {"arms": [_shown(arm) for arm in study.arms], "references": [*map(_counted, study.references)]}
     return study.model_copy(update=shown)
 
 
@@ -133,6 +134,15 @@ def _shown(entry: Entry) -> Entry:
     """Give an entry names that Matplotlib shows in a legend: it leaves out the empty, and those that begin with _."""
     given = dict(entry)
     return entry.model_copy(update={n: given[n].lstrip("_") or blank for n, blank in _SHOWN.items() if n in given})
+
+
+def _counted(reference: ReferenceEntry) -> ReferenceEntry:
+    """Give a reference that names many arms a label with their number: `Raw pixels (9 arms)`."""
+    label, _, arms = reference.label.partition(" (")
+    many = arms.count(", ") >= _MANY
+    return _shown(
+        reference.model_copy(update={"label": f"{label} ({len(reference.arms)} arms)"}) if many else reference
+    )
 
 
 def arms_by_split(study: StudyFile, out: Path, problems: list[Problem]) -> dict[int, list[ArmEntry]]:

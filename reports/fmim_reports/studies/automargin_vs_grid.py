@@ -27,11 +27,10 @@ from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, configuration_column
-from fmim_reports.writing.formats import configuration_text, in_percent
+from fmim_reports.writing.formats import SYMBOLS, configuration_text, in_percent
 from fmim_reports.writing.tables import Column, Table
 
 PARAMETERS = {"adatriplet_grid": ("epsilon", "beta"), "adatriplet_automargin": ("k_delta", "k_an")}
-_SYMBOLS = {"epsilon": "ε", "beta": "β", "k_delta": "$K_Δ$", "k_an": "$K_{an}$"}
 DATA = ("OAI", "CXR")
 
 
@@ -125,7 +124,7 @@ def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> None:
     # Edges of the cells' own colours: without them the background shows between the cells of an SVG.
     named = panel.means.rename("{:g}".format).rename("{:g}".format, axis="columns")
     seaborn.heatmap(named, cmap="viridis", norm=norm, cbar=False, linewidths=0.5, linecolor="face", ax=axes)
-    axes.set(title=panel.title, xlabel=_SYMBOLS[panel.across], ylabel=_SYMBOLS[panel.down])
+    axes.set(title=panel.title, xlabel=SYMBOLS[panel.across], ylabel=SYMBOLS[panel.down])
     axes.grid(False)
     axes.tick_params(length=0, rotation=0)
     for (y, x), cell in np.ndenumerate(panel.cells.to_numpy()):

@@ -17,6 +17,7 @@ from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_
 from fmim_reports.drawing.hints import Hints
 from fmim_reports.drawing.looks import Look, arm_looks
 from fmim_reports.drawing.plotting import INK, NothingToDraw, Plot
+from fmim_reports.parts.comparisons.words import estimate_text
 from fmim_reports.parts.tidy import tidy_row, tidy_table
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.reading import published
@@ -33,7 +34,6 @@ from fmim_reports.writing.formats import (
     decimal,
     in_percent,
     listed,
-    mean_se_text,
     value_text,
 )
 from fmim_reports.writing.tables import Column, Table
@@ -129,7 +129,7 @@ def selection_plot(results: Results) -> Plot:
     if not shown:
         raise NothingToDraw("no configuration has a completed fold yet")
     looks = arm_looks(results)
-    scale = scale_of({method.arm.name: Extent.over(method.means) for method in shown})
+    scale = scale_of({method.arm.name: Extent.of_estimates(score for _, score in method.scores) for method in shown})
     marks = [
         Mark(method.arm.name, place, range_text(method.means), looks[method.arm.name].line)
         for place, method in enumerate(shown)
@@ -165,10 +165,7 @@ def _draw(axes: Axes, place: int, method: Method, selected: MeanSE, look: Look) 
     drawn = axes.errorbar(100 * selected.mean, place, xerr=bar, **{**look.line, **chosen})
     for part in drawn.get_children():
         part.set_gid(look.line["gid"])
-    said = [
-        f"{configuration_text(each)}: {mean_se_text(score.stat)} % (n = {score.n_text})"
-        for each, score in method.scores
-    ]
+    said = [f"{configuration_text(each)}: {estimate_text(score)}" for each, score in method.scores]
     axes.add_artist(Hints(look, [*zip(method.means, every, strict=True)], said))
 
 

@@ -114,8 +114,8 @@ def references_note(results: Results) -> str:
     """Say what the references of a table are; empty where there are none."""
     if not results.references:
         return ""
-    listed = "; ".join(f"{reference.label}: {reference.about}" for reference in results.references)
-    return f"References are baselines that the study does not train: they are not arms, and select nothing. {listed}."
+    told = "; ".join(dict.fromkeys(f"{one.label.partition(' (')[0]}: {one.about}" for one in results.references))
+    return f"References are baselines that the study does not train: they are not arms, and select nothing. {told}."
 
 
 def collapsed_note(results: Results) -> str:

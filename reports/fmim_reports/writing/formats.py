@@ -29,9 +29,10 @@ _TEX = {
 }  # fmt: skip
 # Symbols with an index: N_s, K_Δ, K_an, m_neg, m_pos stay one symbol in every format.
 _INDEXED = re.compile(r"\b([NKm])_(s|Δ|an|neg|pos)\b")
-# In figures: the formulas that this package writes, and any other dollar sign that is not escaped already.
+# In figures: the formulas that this package writes, any other dollar sign that is not escaped already, and symbols.
 _FORMULA = re.compile(
-    r"(\$[NKφ]_(?:\{a[np]\}|[sΔ])(?: = (?:β|φ_\{ap\} − ε))?\$|\$\\mathdefault\{[\d^{}−.]*\}\$)|(?<!\\)\$"
+    r"(\$[NKmφ]_(?:\{(?:an|ap|neg|pos)\}|[sΔ])(?: = (?:β|φ_\{ap\} − ε))?\$|\$\\mathdefault\{[\d^{}−.]*\}\$)|(?<!\\)\$|"
+    + _INDEXED.pattern
 )
 _LINE = 70  # characters of a line in a figure
 _TEX_INDEX = {"Δ": r"\Delta", "an": r"\mathrm{an}", "neg": r"\mathrm{neg}", "pos": r"\mathrm{pos}"}
@@ -150,12 +151,18 @@ def to_md(text: str) -> str:
 
 
 def to_figure(text: str) -> str:
-    """Return text of a figure: a dollar sign is one, but around the formulas that this package writes itself.
+    """Return text of a figure: N_s as a symbol; a dollar sign is one, but around formulas that this package writes.
 
     Lines are cut where they would leave no room for what is drawn.
     """
     lines = (line if len(line) <= _LINE else f"{line[: _LINE - 1]}…" for line in without_controls(text).split("\n"))
-    return _FORMULA.sub(lambda found: found[1] or r"\$", "\n".join(lines))
+    return _FORMULA.sub(_in_figure, "\n".join(lines))
+
+
+def _in_figure(found: re.Match[str]) -> str:
+    formula, letter, index = found.groups()
+    symbol = f"${letter}_{index if len(index) == 1 else f'{{{index}}}'}$" if letter else r"\$"
+    return formula or symbol
 
 
 def _escape_tex(text: str) -> str:

@@ -15,7 +15,6 @@ from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.parts.years import by_year_table, year_plot
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import on_reference
-from fmim_reports.studies.automargin_vs_grid import triplet_table
 from fmim_reports.writing.captions import references_note, sentences_on_references
 from fmim_reports.writing.markup import markdown
 from tests.support.factories import SPACES, make_out
@@ -44,8 +43,8 @@ def test_rows_stand_below_the_arms_and_say_what_they_are(out: Path) -> None:
     assert references_note(results) in text
     by_year = rows(by_year_table(results))[-1]
     assert float(by_year["year_4_mean"]) == pytest.approx(0.2 - 1 / 50)
-    of_loss = rows(triplet_table(results))[-2]
-    shown = {name: float(of_loss[f"test_{name}_mean"]) for name in ("mAP", "CMC_1_all_shots")}
+    row = rows(arms_table(results))[-2]
+    shown = {name: float(row[f"{name}_mean"]) for name in ("mAP", "CMC_1_all_shots")}
     assert shown == {name: on_reference(results, results.references[0], name).stat.mean for name in shown}
     assert rows(arms_table(results))[:-2] == rows(arms_table(read_results(add_references(out, {}))))
 
