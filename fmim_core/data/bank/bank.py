@@ -105,11 +105,8 @@ class Bank:
             ValueError: a file cannot be read.
         """
         try:
-            try:
-                for name in FILES:
-                    check_is_file(self.path / name, name)
-            except Damaged as damaged:
-                raise _damaged(self.path, str(damaged)) from None
+            for name in FILES:
+                check_is_file(self.path / name, name)
             states = {name: (self.path / name).stat() for name in FILES}  # before anything is read
             files = {name: [of.st_size, of.st_mtime_ns, of.st_ctime_ns, of.st_ino] for name, of in states.items()}
             stamp = json.dumps({"content": self.fingerprint, "files": files})
@@ -117,6 +114,8 @@ class Bank:
                 if read_file(self.path / STAMP) == stamp.encode():
                     return
             self._check_content()
+        except Damaged as damaged:
+            raise _damaged(self.path, str(damaged)) from None
         except FileNotFoundError as error:
             raise _damaged(self.path, f"{Path(error.filename).name} is missing") from None
         except OSError as error:
@@ -126,7 +125,7 @@ class Bank:
 
     def _check_content(self) -> None:
         if self.fingerprint != content_fingerprint(self.size, self.sha256, self.description):
-            raise _damaged(self.path, "bank.json was changed after the bank was built")
+            raise Damaged("bank.json was changed after the bank was built")
         changed = [name for name in ("development.csv", "test.csv") if sha256_of(self.path / name) != self.sha256[name]]
         step, length = self.block_images, self.block_images * math.prod(self.shape)
         found = hash_all((self.path / "images.u8", n * length, length) for n in range(len(self.blocks)))
@@ -137,7 +136,7 @@ class Bank:
         ]
         if changed:
             what = ", ".join([*changed[:5], *(["..."] if len(changed) > 5 else [])])
-            raise _damaged(self.path, f"{what} changed after the bank was built")
+            raise Damaged(f"{what} changed after the bank was built")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -172,12 +171,12 @@ class Bank:
     def _index(self, name: str) -> pd.DataFrame:
         try:
             content = read_file(self.path / name, name)
+            if hashlib.sha256(content).hexdigest() != self.sha256[name]:
+                raise Damaged(f"{name} was changed after the bank was built")
         except Damaged as damaged:
             raise _damaged(self.path, str(damaged)) from None
         except OSError as error:
             raise _damaged(self.path, f"{name} cannot be read ({error.strerror})") from None
-        if hashlib.sha256(content).hexdigest() != self.sha256[name]:
-            raise _damaged(self.path, f"{name} was changed after the bank was built")
         # All as text first: a subject may well be called "NA" or "007", and months must come back exactly.
         index = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
         index["months"] = [float(months or "nan") for months in index["months"]]

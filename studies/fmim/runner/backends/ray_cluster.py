@@ -71,8 +71,8 @@ class RayCluster:
         import ray  # noqa: F401  # here: imported in two threads at once, packages may find each other half imported
 
         self.address = address
-        self._session = ""
-        self._silent_s = 0.0  # for which the cluster's head has not answered
+        self._session = self._head = ""
+        self._silent_since: float | None = None
         self._error: BaseException | None = None
         self._answered, self._settled, self._leave = threading.Event(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._live, name="ray", daemon=True)
@@ -107,11 +107,14 @@ class RayCluster:
         raise ValueError(f"{what}: {why}{hint}; --backend inline needs no Ray") from self._error
 
     def check(self) -> None:
-        """Raise `ClusterLost` where the cluster's head has not answered for a while."""
-        if self._silent_s > LOST_S:
-            raise ClusterLost(
-                f"the head of the Ray cluster has not answered for {self._silent_s:.0f} s; its logs: {self.logs}"
-            )
+        """Raise `ClusterLost` where the cluster's head has not answered for a while; to be called every few seconds."""
+        begun = time.monotonic()
+        if _fault_of(self._head) is None:
+            self._silent_since = None
+            return
+        self._silent_since = self._silent_since or begun
+        if (silent_s := time.monotonic() - self._silent_since) > LOST_S:
+            raise ClusterLost(f"the head of the Ray cluster has not answered for {silent_s:.0f} s; its logs: {self.logs}")
 
     def leave(self) -> None:
         """End a cluster of our own, or the connection to one of others."""
@@ -125,7 +128,7 @@ class RayCluster:
         # What Ray starts inherits the mask: a terminal's Ctrl-C and its end reach our program, which ends Ray in order.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
         init: Any = partial(ray.init, logging_level=logging.ERROR, log_to_driver=False)
-        reaper, head = None, None
+        reaper = None
         log = logging.getLogger("ray")
         to_terminal = [*log.handlers]
         try:
@@ -140,30 +143,19 @@ class RayCluster:
                 reaper = _end_with_us(Path(context.address_info["session_dir"]).name)
             self._session = context.address_info["session_dir"]
             log.handlers[:] = [_log_in(Path(self._session, "logs", DRIVER_LOG))]  # tracebacks, too
-            head = context.address_info["gcs_address"]
+            self._head = context.address_info["gcs_address"]
         except BaseException as error:  # Ray raises whatever its parts do, SystemExit too
             self._error = error
         self._answered.set()
         self._settled.set()
-        self._look_after(head)  # in this thread: what it has started ends with it
-        if self._silent_s:  # Ray would wait for its head, and then end this process without a word
+        self._leave.wait()  # in this thread: what it has started ends with it
+        if self._head and _fault_of(self._head):  # Ray would wait for it, and then end this process without a word
             atexit.unregister(ray.shutdown)
         else:
             ray.shutdown()
             log.handlers[:] = to_terminal
         if reaper is not None:
             reaper.communicate()
-
-    def _look_after(self, head: str | None) -> None:
-        """Look whether the head answers, until the cluster is left."""
-        silent_since = None
-        while not self._leave.wait(LOOK_S):
-            now = time.monotonic()
-            if head is None or _fault_of(head) is None:
-                silent_since, self._silent_s = None, 0.0
-            else:
-                silent_since = silent_since or now
-                self._silent_s = time.monotonic() - silent_since
 
 
 def _log_in(path: Path) -> logging.Handler:
