@@ -77,10 +77,6 @@ def set_aside(path: Path) -> Path:
     return place
 
 
-class FolderGone(OSError):
-    """A folder is no longer the one at its place; the message says where it is, if that can be known."""
-
-
 @dataclass(frozen=True)
 class Place:
     """A folder at its place, known by its inode: it may be moved, deleted or replaced while somebody writes into it.
@@ -99,7 +95,11 @@ class Place:
         return cls(path, path.stat().st_ino, platform.node())
 
     def check(self) -> None:
-        """Raise `FolderGone` unless it is still the same folder: a file would make a new one, or lie in another."""
+        """Check that it is still the same folder: a file would make a new one, or lie in another.
+
+        Raises:
+            FileNotFoundError: it is not; says where it is, if that can be known.
+        """
         if platform.node() != self.machine:
             return
         try:
@@ -107,7 +107,7 @@ class Place:
         except (FileNotFoundError, NotADirectoryError):
             same = False
         if not same:
-            raise FolderGone(
+            raise FileNotFoundError(
                 f"{self.path} was {self._fate()} while the study ran, and nothing more is written: put it back to go on"
             )
 

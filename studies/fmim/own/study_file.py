@@ -131,11 +131,9 @@ def _check_dtype(files: OwnFiles) -> None:
     torch = sys.modules.get("torch")
     if torch is not None and (given := torch.get_default_dtype()) != torch.float32:
         torch.set_default_dtype(torch.float32)
-        lines = ((name, *line) for name, text in files.texts.items() for line in enumerate(text.splitlines(), 1))
-        places = (f"{files.folder / name}, line {number}: " for name, number, line in lines if "set_default_" in line)
-        raise ValueError(
-            f"{next(places, '')}the file sets torch's default dtype to {given}: leave it at {torch.float32}"
-        )
+        name, text = next((one for one in files.texts.items() if "set_default_" in one[1]), ("", ""))
+        place = f"{files.folder / name}, line {text.partition('set_default_')[0].count(chr(10)) + 1}"
+        raise ValueError(f"{place}: the file sets torch's default dtype to {given}: leave it at {torch.float32}")
 
 
 def _check_name(path: Path) -> None:

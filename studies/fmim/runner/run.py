@@ -17,7 +17,7 @@ from fmim.plan import Plan
 from fmim.plan.checks import check_trainings, data_warnings, fold_warnings
 from fmim.plan.workload import Workload
 from fmim.runner.backends.backend import Backend, Inline
-from fmim.runner.backends.ray_cluster import ClusterLost, RayCluster, cluster_for
+from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.folder.locks import locked, move_aside
 from fmim.runner.folder.outcomes import outcomes_of_plan
 from fmim.runner.folder.overview import update_overview
@@ -170,7 +170,7 @@ class _Execution:
         except KeyboardInterrupt:
             code = INTERRUPTED
             raise
-        except (OSError, ClusterLost) as error:  # a full disk, Ray or the folder gone
+        except OSError as error:  # a full disk, Ray or the folder gone
             code = SOME_FAILED
             self.observer.error(f"{error}. The same command resumes from the records that are there")
         finally:  # whatever becomes of trials and report, no run may stay RUNNING

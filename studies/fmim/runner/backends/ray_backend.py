@@ -17,7 +17,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import Backend, TrialSource, allot
-from fmim.runner.backends.ray_cluster import LOOK_S, TUNE_THREAD, ClusterLost, RayCluster
+from fmim.runner.backends.ray_cluster import LOOK_S, TUNE_THREAD, RayCluster
 from fmim.runner.backends.ray_driver import RETRIES, WORKER_S, Driver, PlanSearcher, StudyTrainable, last_words
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Code
@@ -78,7 +78,7 @@ class RayBackend(Backend):
         An error in the driver's part, such as a full disk, ends it and is raised.
 
         Raises:
-            ClusterLost: the cluster's head has gone, or no worker can start or train.
+            ConnectionError: the cluster's head has gone, or no worker can start or train.
         """
         os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(self.slots)  # enough to keep every slot busy, no further ahead
         settings = self.settings(out)
@@ -124,7 +124,7 @@ class RayBackend(Backend):
         try:
             while not wait([tuning], timeout=LOOK_S).done:
                 self.cluster.check()
-        except ClusterLost as lost:  # it may come back: then Tune starts nothing more
+        except ConnectionError as lost:  # it may come back: then Tune starts nothing more
             driver.end(lost)
             raise
         except KeyboardInterrupt as interrupt:

@@ -34,10 +34,6 @@ LONGEST_TEMPORARY = 107 - len("/ray/session_2000-01-01_00-00-00_000000_0000000/s
 """Characters: the path of a Unix socket has 107."""
 
 
-class ClusterLost(RuntimeError):
-    """Raised where a cluster runs no trials any more; records so far are whole."""
-
-
 @contextmanager
 def cluster_for(backend: Literal["ray", "inline"], address: str | None) -> Iterator[RayCluster | None]:
     """Begin to start or to join the cluster that a backend needs, for the block; None where it needs none.
@@ -107,14 +103,15 @@ class RayCluster:
         raise ValueError(f"{what}: {why}{hint}; --backend inline needs no Ray") from self._error
 
     def check(self) -> None:
-        """Raise `ClusterLost` where the cluster's head has not answered for a while; to be called every few seconds."""
+        """Raise a `ConnectionError` where the cluster's head has not answered for a while, asked every few seconds."""
         begun = time.monotonic()
         if _fault_of(self._head) is None:
             self._silent_since = None
             return
         self._silent_since = self._silent_since or begun
         if (silent_s := time.monotonic() - self._silent_since) > LOST_S:
-            raise ClusterLost(f"the head of the Ray cluster has not answered for {silent_s:.0f} s; its logs: {self.logs}")
+            what = "the head of the Ray cluster has not answered"
+            raise ConnectionError(f"{what} for {silent_s:.0f} s; its logs: {self.logs}")
 
     def leave(self) -> None:
         """End a cluster of our own, or the connection to one of others."""

@@ -16,8 +16,8 @@ from ray.tune.search import Searcher
 
 from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import TrialSource
-from fmim.runner.backends.ray_cluster import ClusterLost, RayCluster
-from fmim_core.records import Code, Cost, EpochRow, FolderGone, Record, SoFar, TrialError, now, read_record
+from fmim.runner.backends.ray_cluster import RayCluster
+from fmim_core.records import Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
 from fmim_core.trial.cost import cut_off, earlier_attempts
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
@@ -165,14 +165,14 @@ class Driver(tune.Callback):
         return any(given.so_far and not self._deaths[given.spec.id] for given in self._given.values())
 
     def _lost(self, why: str) -> NoReturn:
-        raise ClusterLost(f"{why}\n{last_words(self._cluster.logs)}--backend inline needs none")
+        raise ConnectionError(f"{why}\n{last_words(self._cluster.logs)}--backend inline needs none")
 
     def _fault(self) -> BaseException | None:
         """Return what ends the run, if anything does; the study's folder may have gone, too."""
         try:
             self._settings.check()
-        except FolderGone as gone:
-            self._error = self._error or gone
+        except OSError as gone:
+            self.end(gone)
         return self._error
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fmim.printing import TextConsole
-from fmim_core.records import DONE, SOME_FAILED, FolderGone, Place, read_records
+from fmim_core.records import DONE, SOME_FAILED, Place, read_records
 from fmim_core.trial.trial import Trial
 from tests.support.mini_study import mini_plan, options_in, run_here
 
@@ -62,7 +62,7 @@ def test_a_place_is_that_of_one_folder(tmp_path: Path) -> None:
     place = Place.of(out)
     place.check()
     out.rename(tmp_path / "y")
-    with pytest.raises(FolderGone, match=r"x was moved or deleted while"):
+    with pytest.raises(FileNotFoundError, match=r"x was moved or deleted while"):
         place.check()
     replace(place, machine="another").check()  # whose folder may lie on a disk of its own
     (tmp_path / "y").rename(out)
