@@ -170,7 +170,7 @@ def test_axes_without_a_place_are_refused(loaded: StudyResults) -> None:
         loaded.plot_years(Figure().add_axes((0.0, 0.0, 1.0, 1.0)))
     axes = Figure().subplots()
     loaded.plot_years(axes)
-    with pytest.raises(ValueError, match="or another figure took it"):
+    with pytest.raises(ValueError, match="another figure"):
         loaded.plot_years(axes)
     tight = Figure(layout="tight").subplots()
     with pytest.raises(ValueError, match="has the layout engine TightLayoutEngine"):
