@@ -10,8 +10,8 @@ from fmim_reports.parts.comparisons.comparison import CONFIGURATIONS, Comparison
 from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.parts.comparisons.pipelines import headlines
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, Estimate
-from fmim_reports.stats import ENOUGH_POWER, Bounded, Power
+from fmim_reports.reading.summary import Estimate
+from fmim_reports.stats import ENOUGH_POWER, Power
 from fmim_reports.writing.formats import decimal, in_percent, mean_se_text, p_text, points
 
 Facts = tuple[tuple[str, str], ...]
@@ -136,17 +136,14 @@ def ratio_text(ratio: Fraction, percent: bool = False) -> str:
 
 
 def comparison_details(one: Comparison) -> Facts:
-    """Return all that a comparison's plain sentence rests on: names of facts, each in a sentence with its numbers."""
+    """Return what a comparison's plain sentence rests on: names of facts, each in a sentence with its numbers."""
     (a, b), seeds = one.names, one.claim is CONFIGURATIONS
     facts = {
         f"Test {one.metric.label}": f"{a} {estimate_text(one.a.test)}, {b} {estimate_text(one.b.test)}." * seeds,
         "Mean difference": _difference(one),
         "Test of the difference": _difference_shown(one),
         "Equivalence": _equivalence_shown(one),
-        "Standard error": _errors(one),
-        f"Pairing by {one.claim.pair}": _pairing(one),
         "Power": power_sentence(one.power, f"variation over {one.over}") if one.power and one.tested and seeds else "",
-        "Search cost": _costs(one),
     }
     return tuple((name, capital(text)) for name, text in facts.items() if text)
 
@@ -201,30 +198,6 @@ def _p_values(p: float, by_holm: float | None, family: int) -> str:
     return f"{p_text(p)}; {p_text(by_holm)} by Holm over {family}" if by_holm is not None and family > 1 else p_text(p)
 
 
-def _errors(one: Comparison) -> str:
-    """Say what the SE is over seeds, over subjects, and over both; nothing without one."""
-    if one.uncertainty.low is None:
-        return ""
-    seeds = in_percent(one.paired.se or 0.0)
-    if one.crossed is None:
-        return f"{seeds} points over {one.claim.pair}s; not known over subjects."
-    subjects, both = (in_percent(over.se or 0.0) for over in (one.crossed.over_subjects, one.crossed.over_both))
-    return f"{seeds} points over {one.claim.pair}s, {subjects} over subjects, {both} over both."
-
-
-def _pairing(one: Comparison) -> str:
-    """Say how much smaller pairing by seed makes the SE; nothing where it is not known."""
-    paired = one.paired
-    if paired.correlation is None or paired.se is None or not paired.unpaired_se:
-        return ""
-    gain = 1 - paired.se / paired.unpaired_se
-    bought = f"makes the SE {in_percent(gain, 0)} % smaller" if gain > 0.05 else "does not make the SE smaller"
-    return (
-        f"{bought} ({in_percent(paired.se)} instead of {in_percent(paired.unpaired_se)}); the arms' seeds have a "
-        f"correlation of {decimal(paired.correlation, 2)}."
-    )
-
-
 def power_sentence(power: Power, source: str) -> str:
     """Say what differences so many seeds detect, how often equal arms are shown equivalent, and what would help."""
     found = f"detect a {in_percent(power.smallest_difference, 1)}-point difference {_ENOUGH} of the time"
@@ -233,33 +206,3 @@ def power_sentence(power: Power, source: str) -> str:
     helps = " More seeds will not help; more test subjects will." if power.seeds_difference.seeds is None else ""
     equal = f"show equal arms to be equivalent {in_percent(power.equivalence, 0)} % of the time"
     return f"{power.seeds} seeds {found} and {equal} ({source}).{helps}"
-
-
-def _costs(one: Comparison) -> str:
-    """Say what the searches of both arms cost, in configurations, epochs and device-seconds; nothing without any."""
-    if one.seconds is None:
-        return ""
-    (a, b), ours, theirs = one.names, one.a.cost.epochs, one.b.cost.epochs
-    text = f"{a} trained {_n_s(one.a)}, {b} {_n_s(one.b)}; "
-    if not ours:
-        return f"{text}the ratio of their search costs is not known."
-    unfinished = "" if one.searches_are_over else "; a search is not finished, so this will change"
-    return (
-        f"{text}{b} took {decimal(theirs / ours, 2)} times the epochs of {a} ({theirs} against {ours}) and "
-        f"{_seconds(one.seconds)}{unfinished}."
-    )
-
-
-def _seconds(found: Bounded) -> str:
-    """Return a ratio of device-seconds with its interval, or say why there is none."""
-    if found.value is None:
-        return f"an unknown multiple of its device-seconds ({found.note})"
-    text = f"{decimal(found.value, 2)} times its device-seconds"
-    if found.low is None or found.high is None:
-        return f"{text} ({found.note})"
-    return f"{text} (95 % CI {decimal(found.low, 2)} to {decimal(found.high, 2)})"
-
-
-def _n_s(arm: ArmSummary) -> str:
-    done = "" if arm.cost.n_s == arm.planned_n_s else f" of {arm.planned_n_s} planned"
-    return f"N_s = {arm.cost.n_s}{done}"
