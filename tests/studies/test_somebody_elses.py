@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import fmim
-from fmim.runner.folder.trust import remember
+from fmim.runner.folder.trust import is_known, remember
 from fmim.runner.tracking.client import prepare
 from fmim_core.records import BAD_INPUT, DONE, Code, CodeFile, StudyFile, study_path
 from fmim_reports.build import build_report
@@ -74,6 +74,15 @@ def test_code_that_this_user_has_run_runs_again_and_nothing_beside_it(
     edit(out / "study.json", code=Code(files=(edited,)).model_dump(mode="json"))
     with pytest.raises(ValueError, match="--trust-code"):
         fmim.load_model(out, ARM)
+
+
+def test_no_folder_has_marks_of_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where there is no home, and `~/.local` would lie in the folder where the program is called."""
+    remember("code")
+    assert is_known("code")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", "state")
+    assert not is_known("code")
 
 
 @pytest.mark.parametrize("command", ["embed", "match"])

@@ -16,20 +16,22 @@ from fmim_core.records import StudyFile
 
 def remember(what: str) -> None:
     """Remember that this user has run the code of this SHA-256, or named this address, if anything can be kept."""
-    place = _place(what)
-    with suppress(OSError):
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        place.touch()
+    if place := _place(what):
+        with suppress(OSError):
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.touch()
 
 
 def is_known(what: str) -> bool:
     """Return whether this user has run or named it before."""
-    return os.path.isfile(_place(what))
+    place = _place(what)
+    return place is not None and os.path.isfile(place)
 
 
-def _place(what: str) -> Path:
+def _place(what: str) -> Path | None:
+    """Return the place of a mark; None where it would be relative to a folder, which may be somebody else's."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(state, "fmim", "trusted", sha256_of_text(what))
+    return Path(state, "fmim", "trusted", sha256_of_text(what)) if os.path.isabs(state) else None
 
 
 def check_code(out: Path, study: StudyFile, trust_code: bool) -> None:
