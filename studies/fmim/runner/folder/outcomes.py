@@ -47,7 +47,7 @@ def outcomes_of_plan(
     for record in read_records(out, move):
         spec = planned.get(record.trial)
         if spec is not None:
-            if _has_its_queries(out, record, warn):
+            if _has_its_queries(out, record, move):
                 kept = not spec.keeps_model or record.status != "completed" or _has_weights(out, record, remake_weights)
                 weightless += [] if kept else [spec.id]
                 if kept or not remake_weights:
@@ -91,26 +91,25 @@ def _has_weights(out: Path, record: Record, remade: bool) -> bool:
     return True
 
 
-def _has_its_queries(out: Path, record: Record, warn: Callable[[str], None]) -> bool:
-    """Say whether a record that names a file of queries has it, whole."""
+def _has_its_queries(out: Path, record: Record, move: Callable[[Path, ValueError], None]) -> bool:
+    """Return whether a record that names a file of queries has it, whole; a damaged one is moved."""
     if record.queries_sha256 is None:
         return True
     path = queries_path(out, record.trial)
     try:
-        if hashlib.sha256(read_file(path)).hexdigest() == record.queries_sha256:
-            return True
-        what = f"{path} is damaged (wrong SHA-256)"
+        if hashlib.sha256(read_file(path)).hexdigest() != record.queries_sha256:
+            raise Damaged(f"{path} is damaged (wrong SHA-256)")
     except FileNotFoundError:
         return False
     except Damaged as damaged:
-        what = str(damaged)
-    warn(f"{what}. It was moved to {set_aside(path).name}, and its trial runs again")
-    return False
+        move(path, damaged)
+        return False
+    return True
 
 
 def _proposals(out: Path, plan: Plan, bank: Bank, warn: Callable[[str], None]) -> Proposals:
     """Return what searches proposed; a damaged file is set aside, and made again from the records, as a lost one is."""
-    path, moved = proposals_path(out), ""
+    path = proposals_path(out)
 
     def searched() -> dict[str, Record]:
         return sampled_trials(plan, read_records(out, lambda path, damaged: None))
@@ -127,8 +126,7 @@ def _proposals(out: Path, plan: Plan, bank: Bank, warn: Callable[[str], None]) -
                 f"{damaged}. It cannot be rebuilt from the records ({error}): put a copy back, or --fresh to move the "
                 "folder aside and start over"
             ) from damaged
-        if os.path.lexists(path):
-            moved = f"It was moved to {set_aside(path).name}. "
+        moved = f"It was moved to {set_aside(path).name}. " if os.path.lexists(path) else ""
         warn(f"{damaged}. {moved}It is rebuilt from the records")
         again.write(path)
         return Proposals(out)

@@ -127,11 +127,11 @@ def test_an_address_where_nobody_is_ends_the_start_at_once(address: str) -> None
         pass
 
 
-@pytest.mark.slow
 def test_where_the_logs_are_another_users_ray_stays_silent(tmp_path: Path) -> None:
     assert isinstance(ray_cluster._log_in(tmp_path / "not there" / "driver.err"), logging.NullHandler)
 
 
+@pytest.mark.slow
 def test_what_is_no_ray_ends_the_start_in_time() -> None:
     """Ray itself would try for a minute."""
     hasty = "from fmim.runner.backends import ray_cluster\nray_cluster.JOIN_S = 1.0\n"
