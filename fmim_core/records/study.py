@@ -36,11 +36,6 @@ class CodeFile(DocumentPart):
             raise ValueError(f"the text of {self.path} is not that of its SHA-256")
         return self
 
-    @property
-    def module(self) -> str:
-        """The name by which Python imports it: `losses/soft.py` is `losses.soft`."""
-        return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
 
 class Code(DocumentPart):
     """The file that declares a study, and the modules of its folder that it imports, early or late."""

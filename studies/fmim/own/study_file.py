@@ -94,7 +94,7 @@ def run_code(code: Code, folder: Path, alone: bool = False) -> ModuleType:
         home = folder
     files = OwnFiles(home, [folder, home] if alone else [folder], {file.path: file.text for file in code.files})
     with located(home):
-        return _import(code.main.module, files)
+        return _import(code.main.path.removesuffix(".py"), files)
 
 
 def forget_others() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fmim.plan import Plan
-from fmim.runner.folder.study_file import read_study
+from fmim_core.records import StudyFile, study_path
 from fmim_reports.reading.results import Results
 
 
@@ -17,7 +17,7 @@ def resumed_plan(plan: Plan, folder: Path) -> Plan:
     Raises:
         ValueError: the study was begun with other looks, or with none.
     """
-    study = read_study(folder)
+    study = StudyFile.find(study_path(folder))
     if study is None:
         return plan
     asked = list(plan.looks.seeds) if plan.looks else []

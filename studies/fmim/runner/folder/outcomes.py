@@ -9,11 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from fmim.plan import Plan
-from fmim.runner.folder.study_file import new_study, read_study
+from fmim.runner.folder.study_file import new_study
 from fmim.runner.search.arm_search import Proposals, proposals_path, proposed_again, sampled_trials
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Damaged, Record, StudyFile, flat, queries_path, read_file, read_records, set_aside
+from fmim_core.records import (
+    Damaged,
+    Record,
+    StudyFile,
+    flat,
+    queries_path,
+    read_file,
+    read_records,
+    set_aside,
+    study_path,
+)
 from fmim_core.trial.checkpoint import checkpoint_path, ends_whole, kept_weights
 
 
@@ -34,7 +44,7 @@ def outcomes_of_plan(
         ValueError: a record has the name of a planned trial, but another configuration, data set or seed; or an arm
             was searched otherwise.
     """
-    proposals, old = _proposals(out, plan, bank, warn), read_study(out)
+    proposals, old = _proposals(out, plan, bank, warn), StudyFile.find(study_path(out))
     _check_arms(out, old, plan, proposals)
     planned = {spec.id: spec for spec in plan.possible(bank, proposals.of)}
     sampled = {arm.name for arm in plan.arms if arm.listed is None}

@@ -34,15 +34,6 @@ from fmim_core.trial.cost import environment
 from fmim_core.trial.spec import RESULTS_VERSION
 
 
-def read_study(out: Path) -> StudyFile | None:
-    """Return study.json; None if there is none yet.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
-    return StudyFile.find(study_path(out))
-
-
 def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:
     """Write study.json with this execution added to those before, and return it; its id stays the same.
 
@@ -50,7 +41,7 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
     known as this user's choice.
     """
     remember(execution.tracking_uri)
-    old, new = read_study(out), new_study(plan, bank)
+    old, new = StudyFile.find(study_path(out)), new_study(plan, bank)
     parts: dict[str, Any] = {"folds": folds, "executions": [*(old.executions if old else ()), execution]}
     if new.code:
         new.code.write(out / "code")
