@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -60,18 +61,16 @@ class PointHints(Hints):
     def texts(self) -> Sequence[str]:
         """Return `epoch 30: validation mAP 78.51 ± 0.42 % (n = 3)` of each point."""
         axes = cast(Axes, self.axes)
-        across, up = _label(axes, "x"), _label(axes, "y")
-        of, title = self._points, axes.get_title(loc="left")
+        across, up, title = _label(axes, "x"), _label(axes, "y"), axes.get_title(loc="left")
         panel = f"{title}, " if title and title not in self.look.title else ""
         digits, percent = (2, " %") if up.endswith(" (%)") else (3, "")
-        up = up.removesuffix(" (%)")
-        errors = (of["high"] - of["y"]) if "high" in of else of["y"] * np.nan
         found = []
-        for number, (x, y, error) in enumerate(zip(of["x"], of["y"], errors, strict=True)):
-            at = of["at"].iloc[number] if "at" in of else _tick(axes.xaxis, x)
-            value = decimal(y, digits) + ("" if np.isnan(error) else f" ± {decimal(error, digits)}")
-            n = f" (n = {of['n'].iloc[number]:.0f})" if "n" in of else ""
-            said = of["said"].iloc[number] if "said" in of else f"{up} {value}{percent}{n}"
+        for row in self._points.to_dict("records"):
+            error = row.get("high", math.nan) - row["y"]
+            value = decimal(row["y"], digits) + ("" if math.isnan(error) else f" ± {decimal(error, digits)}")
+            n = f" (n = {row['n']:.0f})" if "n" in row else ""
+            at = row["at"] if "at" in row else _tick(axes.xaxis, row["x"])
+            said = row["said"] if "said" in row else f"{up.removesuffix(' (%)')} {value}{percent}{n}"
             found.append(f"{panel}{across} {at}: {said}")
         return found
 
@@ -99,15 +98,15 @@ def shapes(figure: Figure) -> str:
 def _group(figure: Figure, hints: Hints) -> str:
     axes, look = cast(Axes, hints.axes), hints.look
     inside, drawn = axes.bbox.padded(2), hints.get_transform().transform(hints.places)
-    shown = [(place, inside.contains(*place)) for place in drawn]
-    places, marks = [_points(figure, x, y) for x, y in drawn], []
-    if len(hints.texts) == len(places):
-        for (x, y), (_, here), text in zip(places, shown, hints.texts, strict=True):
-            if here:
-                marks.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_REACH}">{_title(look, text)}</circle>')
+    places, titles = [_points(figure, x, y) for x, y in drawn], [_title(look, text) for text in hints.texts]
+    if len(titles) == len(places):
+        shown = [
+            one for one, place in zip(zip(places, titles, strict=True), drawn, strict=True) if inside.contains(*place)
+        ]
+        marks = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_REACH}">{title}</circle>' for (x, y), title in shown]
     else:
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        marks.append(f'<polyline points="{line}">{_title(look, hints.texts[0])}</polyline>')
+        marks = [f'<polyline points="{line}">{titles[0]}</polyline>']
     facts = {"arm": look.name, "label": look.title, "colour": look.colour}
     listed = " ".join(f'data-{name}="{_escaped(value)}"' for name, value in facts.items())
     return f'<g class="hits" {listed}>{"".join(marks)}</g>\n'
