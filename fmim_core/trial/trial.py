@@ -60,7 +60,7 @@ class RunSettings:
     place: Place | None = None
 
     def check(self) -> None:
-        """Raise `FileNotFoundError` where the folder is no longer the one that the study began in."""
+        """Check, as `Place.check`, that the folder is the one that the study began in."""
         if self.place is not None:
             self.place.check()
 

@@ -111,12 +111,11 @@ class RayBackend(Backend):
 
     def _fit(self, tuner: tune.Tuner, driver: Driver) -> None:
         """Have Tune run everything in a thread: Ray's calls block for a minute where its head has gone."""
-        tuning = Future[None]()
+        tuning = Future[tune.ResultGrid]()
 
         def fit() -> None:
             try:
-                tuner.fit()
-                tuning.set_result(None)
+                tuning.set_result(tuner.fit())
             except BaseException as error:
                 tuning.set_exception(error)
 

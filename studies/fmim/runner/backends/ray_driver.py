@@ -104,10 +104,6 @@ class Given:
     heard_at: float = 0.0
     ended: Record | None = None
 
-    def heard(self, so_far: SoFar) -> None:
-        """Take note of what is known of it now."""
-        self.so_far, self.heard_at = so_far, time.monotonic()
-
 
 class Driver(tune.Callback):
     """Hands the source's trials to Tune, and tells it what happens to them."""
@@ -178,7 +174,7 @@ class Driver(tune.Callback):
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         self._has_workers = True
         given = self._given[trial.trial_id]
-        given.heard(nothing_heard(given.spec, self._settings))
+        given.so_far, given.heard_at = nothing_heard(given.spec, self._settings), time.monotonic()
         self._source.started(given.spec)
 
     def on_trial_result(
@@ -186,7 +182,7 @@ class Driver(tune.Callback):
     ) -> None:
         given, report = self._given[trial.trial_id], result.pop("report")  # Tune keeps the last result of every trial
         if report.so_far is not None:
-            given.heard(report.so_far)
+            given.so_far, given.heard_at = report.so_far, time.monotonic()
         given.ended, self._deaths_allowed = report.record or given.ended, math.inf
         if report.row is not None:
             self._source.epoch(given.spec, report.row)

@@ -207,11 +207,8 @@ def proposed_again(plan: Plan, bank: Bank, searched: Mapping[str, Record]) -> Pr
 
     A proposal follows from what was proposed before and its results, so that a lost file can be made again.
 
-    Args:
-        searched: `sampled_trials`.
-
     Raises:
-        ValueError: a record has another configuration than its search proposes from the results that there are now.
+        ValueError: one of the `sampled_trials` has another configuration than its search proposes from these results.
     """
     outcomes = {trial: Outcome.of(record) for trial, record in searched.items()}
     with tempfile.TemporaryDirectory() as folder:
