@@ -64,10 +64,10 @@ UNKNOWN = Uncertainty()
 class PairedDifference:
     """The mean of a − b over `n` pairs, of which the differences have standard deviation `sd`.
 
-    [low, high] is its t interval; `note` names what could not be computed. `correlation` of a and b over the pairs, and
-    the `unpaired_se` that the difference would have without pairs, say what pairing bought. `g` is the difference over
-    `sd` without bias: Cohen's d_z with Hedges' correction, which grows with the correlation that arms have by sharing
-    seeds, so that it compares with other such ones, not with those of independent groups.
+    [low, high] is its t interval; `note` names what could not be computed. `correlation` is that of a and b over the
+    pairs: pairing reduces the variance by about this share. `g` is the difference over `sd` without bias: Cohen's d_z
+    with Hedges' correction, which grows with the correlation that arms have by sharing seeds, so that it compares with
+    other such ones, not with those of independent groups.
     """
 
     difference: float
@@ -79,7 +79,6 @@ class PairedDifference:
     level: float
     sd: float | None = None
     correlation: float | None = None
-    unpaired_se: float | None = None
     g: float | None = None
     missing: tuple[Hashable, ...] = ()
     note: str = ""
@@ -141,9 +140,7 @@ def paired_difference(a: Values, b: Values, level: float = 0.95) -> PairedDiffer
     check_share("level", level)
     pairs = pair(a, b)
     n, mean, sd, found = pairs.n, pairs.mean, pairs.sd, pairs.trouble
-    finite, unpaired_se, correlation = bool(np.isfinite(pairs.d).all()), None if n < 2 else math.nan, None
-    if finite and n > 1:
-        unpaired_se = math.sqrt((pairs.a.var(ddof=1) + pairs.b.var(ddof=1)) / n)
+    finite, correlation = bool(np.isfinite(pairs.d).all()), None
     if finite and n > 2 and not any(no_variance(values, values) for values in (pairs.a, pairs.b)):
         correlation = float(np.corrcoef(pairs.a, pairs.b)[0, 1])
     none = PairedDifference(
@@ -156,7 +153,6 @@ def paired_difference(a: Values, b: Values, level: float = 0.95) -> PairedDiffer
         level=level,
         sd=sd,
         correlation=correlation,
-        unpaired_se=unpaired_se,
         missing=pairs.missing,
         note=pairs.note(found),
     )

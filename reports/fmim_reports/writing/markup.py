@@ -35,8 +35,7 @@ def _md_cell(cell: Cell) -> str:
 
 
 _NEEDS = r"% needs \usepackage{array,booktabs,graphicx}"
-_COLUMN = 246.0  # points that a column of a page in two has for a table
-_SIGN, _BETWEEN = 4.4, 6.0  # points of a character at \small, and between two columns
+_NARROW = 4  # columns that a column of a page in two has room for
 _LONG = 20  # characters of a text that is broken over lines
 _LONG_TEXT = r">{\raggedright\arraybackslash}p{3.2cm}"
 _SHORT = 12  # characters of a heading that is not
@@ -45,7 +44,7 @@ _FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{"
 
 
 def latex(table: Table) -> str:
-    r"""Return a `table`, or a `table*` where a column of a page has no room for it, with \caption and \label.
+    r"""Return a `table`, or a `table*` where a column of a page in two has no room for it, with \caption and \label.
 
     It has no columns that are `more`, and is set in \small, or smaller where a line has no room for it. One of more
     rows than a page holds goes on in further floats, the last of which has the notes.
@@ -55,7 +54,7 @@ def latex(table: Table) -> str:
 
 
 def _floats(table: Table) -> Iterator[str]:
-    kind = "table*" if _points(table) > _COLUMN else "table"
+    kind = "table*" if len(table.columns) > _NARROW else "table"
     title = to_tex(table.title)
     begins = [rf"\caption{{{title}. {to_tex(table.caption)}}}", rf"\label{{tab:{table.name.replace('_', '-')}}}"]
     pages = _pages(table)
@@ -95,13 +94,6 @@ def _widths(table: Table) -> tuple[list[int], list[bool]]:
     longest = [max(lengths) for lengths in zip(*texts, strict=True)] or [0] * len(table.columns)
     broken = [width > _LONG and not column.numeric for column, width in zip(table.columns, longest, strict=True)]
     return [min(width, _LONG) if long else width for width, long in zip(longest, broken, strict=True)], broken
-
-
-def _points(table: Table) -> float:
-    """Return how wide it is at \\small, with the lines of its headers."""
-    widths = _widths(table)[0]
-    heads = [max(map(len, _lines(head, width))) for head, width in zip(table.headers, widths, strict=True)]
-    return sum(_SIGN * max(both) + _BETWEEN for both in zip(heads, widths, strict=True))
 
 
 def _head(table: Table, widths: Sequence[int], broken: Sequence[bool]) -> list[str]:
