@@ -196,7 +196,7 @@ def test_what_is_not_there_is_named_with_what_there_is(results: StudyResults) ->
     ):
         with pytest.raises(ValueError, match=rf"'{name}'; there are .*Did you mean '{meant}'\?"):
             ask(name)
-    with pytest.raises(ValueError, match=r"holds no study\.json"):
+    with pytest.raises(ValueError, match=r"no study\.json"):
         load("nowhere")
 
 

@@ -62,5 +62,5 @@ def test_networks_of_both_libraries_run_to_the_report_and_their_weights_are_in_t
 
     state = torch.load(files[0], weights_only=True)
     torch.save({name: value + 1 for name, value in state.items()}, files[0])
-    with pytest.raises(ValueError, match="holds 4 records of another plan"):
+    with pytest.raises(ValueError, match="4 records of another plan"):
         run_here(plan, options)

@@ -123,7 +123,7 @@ def test_metadata_only_looks_for_no_image(fmim: Fmim, tmp_path: Path) -> None:
         assert "no problems found" in out
     code, _, err = fmim("data", "describe", path, "--metadata-only", "--sheet", "s.png")
     assert code == 2
-    assert "--sheet shows images" in err
+    assert "--sheet needs images" in err
 
 
 # --- the contact sheet

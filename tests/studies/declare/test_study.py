@@ -247,7 +247,7 @@ def test_a_change_is_recorded_told_and_part_of_the_plan(tmp_path: Path) -> None:
     trained = [record for record in read_records(out) if record.stage != "reference"]
     assert {(r.config["epochs"], r.config["augmentation"]["crop"]) for r in trained} == {(1, 20)}
     said = cautions(read_results(out))
-    assert "This is not the preset mini as it is declared: the run set epochs = 1, augmentation.crop = 20." in said
+    assert "This run changed the preset mini: epochs = 1, augmentation.crop = 20." in said
     shutil.rmtree(tmp_path / "banks")
     with pytest.raises(ValueError, match=r"--set was \{'epochs': 1, 'augmentation.crop': 20\}, is \{\}"):
         run_here(plan, options_in(tmp_path))

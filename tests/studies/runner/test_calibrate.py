@@ -243,6 +243,6 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
     assert (content.study, content.preset, content.seed) == ("automargin_vs_grid", "mini", 0)
     assert (content.replicates, content.epochs, content.slots, content.backend) == (4, 2, 1, "inline")
     screen = (tmp_path / "screen.txt").read_text()
-    assert "14 trials: 6 in the search, 4 replicates and 4 trials of 3 references, which train nothing;" in screen
+    assert "14 trials: 6 search, 4 train selected configurations with fresh seeds, 4 are references" in screen
     assert f"20 epochs and {found.images} training images" in screen
     assert "predicted from 3 short trials" in screen

@@ -115,7 +115,7 @@ def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -
         with cluster_for("ray", nodes.address) as cluster:
             assert cluster is not None
             backend = RayBackend.of(cluster, 1.0, 0.0)
-            assert (backend.logs.is_dir(), backend.slots) == (True, 2)
+            assert (backend.cluster.logs.is_dir(), backend.slots) == (True, 2)
             backend.check(bank)
             spoil(bank)
             with pytest.raises(ValueError, match=r"cannot be used on 1 of 2 nodes:\n  node .*\): .*images\.u8 \(rows"):

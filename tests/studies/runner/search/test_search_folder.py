@@ -177,7 +177,7 @@ def test_plan_prints_the_exact_number_or_the_most(tmp_path: Path, fmim_here: Pro
     done = fmim_here("plan", "automargin_vs_search", "--preset", "smoke", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "at most 234 trials: at most 206 in the search, 12 of selected configurations" in said
-    assert "which train nothing; at most 460 epochs and 77440 training images in all" in said
+    assert "At most 234 trials: 206 search, 12 change a setting of a selected configuration" in said
+    assert "at most 460 epochs and 77,440 training images" in said
     assert "epsilon ∈ [0.05, 1]; beta ∈ [0, 1]" in done.stdout
     assert "AdaTriplet + ASHA: trials of fold 0 may stop after 1 of 2 epochs" in done.stdout
