@@ -42,7 +42,6 @@ def paired_table(results: Results) -> Table:
             Column("over", "95 % CI over"),
             *under("", "number", g="Effect size g", correlation="Correlation of seeds"),
             Column("smallest_margin", "Smallest margin", "percent"),
-            *[Column("cost", "Search device s, b ÷ a (95 % CI)", "ratio")] * results.searched,
         ),
     ]
     shared = "a seed" if results.own_trainers else "a seed's initial weights and sampling"
@@ -73,7 +72,7 @@ def paired_table(results: Results) -> Table:
 def _paired_row(one: Comparison) -> dict[str, Any]:
     paired, crossed = one.paired, one.crossed
     row = {"a": one.a, "b": one.b, "comparison": one.heading, "n": paired.n, "note": one.note, "shown": one.shown}
-    row |= {"interval": one.interval, "cost": one.seconds}
+    row["interval"] = one.interval
     row |= one.cells
     row |= {"se_seeds": paired.se, "g": paired.g, "correlation": paired.correlation}
     if crossed is not None:
