@@ -39,7 +39,8 @@ _NARROW = 4  # columns that a column of a page in two has room for
 _LONG = 20  # characters of a text that is broken over lines
 _LONG_TEXT = r">{\raggedright\arraybackslash}p{3.2cm}"
 _SHORT = 12  # characters of a heading that is not
-_LINES = 36  # of cells that a page has room for, beside a caption and notes
+_LINES = 40  # that a page has room for
+_NARROW_LINE, _WIDE_LINE = 45, 90  # characters of a line of a caption or note
 _FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{"
 
 
@@ -54,10 +55,11 @@ def latex(table: Table) -> str:
 
 
 def _floats(table: Table) -> Iterator[str]:
-    kind = "table*" if len(table.columns) > _NARROW else "table"
+    kind, line = ("table*", _WIDE_LINE) if len(table.columns) > _NARROW else ("table", _NARROW_LINE)
     title = to_tex(table.title)
     begins = [rf"\caption{{{title}. {to_tex(table.caption)}}}", rf"\label{{tab:{table.name.replace('_', '-')}}}"]
-    pages = _pages(table)
+    texts = sum(1 + len(text) // line for text in (f"{table.title} {table.caption}", *table.all_notes))
+    pages = _pages(table, max(_LINES - texts, _LINES // 4))
     for page in pages:
         yield from (rf"\begin{{{kind}}}[t]", *begins, r"\centering\small\setlength{\tabcolsep}{3pt}")
         if table.rows:
@@ -73,7 +75,11 @@ def _floats(table: Table) -> Iterator[str]:
 def _tabular(table: Table, page: slice) -> list[str]:
     """Return the rows of a page with their heads."""
     rows, (widths, broken) = _rows(table)[page], _widths(table)
-    body = ["\\midrule\n" * row.rule + _tex_line(list(map(_tex_cell, row.cells, broken))) for row in rows]
+    ruled = [row.rule and row is not rows[0] for row in rows]
+    body = [
+        "\\midrule\n" * rule + _tex_line(list(map(_tex_cell, row.cells, broken)))
+        for row, rule in zip(rows, ruled, strict=True)
+    ]
     return [*_head(table, widths, broken), *body, r"\bottomrule", r"\end{tabular}}\par\smallskip"]
 
 
@@ -81,10 +87,10 @@ def _rows(table: Table) -> list[Row]:
     return [row for group in table.row_groups for row in group]
 
 
-def _pages(table: Table) -> list[slice]:
-    """Return which rows each page holds."""
-    lines = accumulate(max(1 + len(cell.text) // _LONG for cell in row.cells) for row in _rows(table))
-    ends = list(accumulate(len(list(page)) for _, page in groupby(lines, lambda line: line // _LINES)))
+def _pages(table: Table, most: int) -> list[slice]:
+    """Return which rows each page holds, of so many lines."""
+    lines = accumulate(max(len(textwrap.wrap(cell.text, _LONG - 1)) for cell in row.cells) for row in _rows(table))
+    ends = list(accumulate(len(list(page)) for _, page in groupby(lines, lambda line: line // most)))
     return [slice(start, end) for start, end in pairwise([0, *ends])] or [slice(0)]
 
 
