@@ -113,10 +113,10 @@ def _check_patches(network: Any, name: str, image_size: int) -> None:
 def _draw_nothing(network: Any) -> None:
     """Switch dropout and stochastic depth off: many of timm's networks have some by default."""
     from timm.layers import DropPath
-    from torch.nn.modules.dropout import _DropoutNd
 
+    dropouts = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
     for module in network.modules():
-        if isinstance(module, _DropoutNd):
+        if isinstance(module, dropouts):
             module.p = 0.0
         elif isinstance(module, DropPath):
             module.drop_prob = 0.0
