@@ -2,9 +2,9 @@
 
 Each number stands beside a peer's or a bound's of the same run on the same machine; what was asked for is a ratio.
 Without --device everything is measured on the CPU and, where there is one, on the GPU; imports, the bank, the runner,
-the scale and the quick study have no part on a GPU. With --quick each entry does less, as its notes say: small counts
-have more noise, and a fixed cost weighs more in them. The exit code is 1 if an entry failed or a ratio is over what was
-asked.
+the scale and the quick study have no part on a GPU, and the full one has none on a CPU. With --quick each entry does
+less, as its notes say: small counts have more noise, and a fixed cost weighs more in them. With --tiny numbers mean
+nothing: it tries the program itself. The exit code is 1 if an entry failed or a ratio is over what was asked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,24 +35,32 @@ class Entry:
     """A module beside this one with `measure(device)`, which returns or yields its measurements; none of some devices.
 
     seconds: about, on the CPU of a machine of 2 cores with nothing else to do, of the whole entry and of the quick one;
-    the program says at the end of each what it took. quick: the arguments of `measure` that make it quick.
+    the program says at the end of each what it took. quick, tiny: the arguments of `measure` that make it quick, or so
+    small that its numbers mean nothing.
     """
 
     seconds: float
     quick_seconds: float
     quick: Mapping[str, Any]
+    tiny: Mapping[str, Any] = field(default_factory=dict)
 
 
 ENTRIES: dict[str, Entry] = {  # in the order of the table
     "imports": Entry(25, 10, {"repeats": 1}),
     "bank": Entry(80, 15, {"count": 100, "repeats": 1}),
-    "loss": Entry(5, 1, {"repeats": 25}),
-    "step": Entry(40, 10, {"repeats": 1}),
-    "retrieval": Entry(180, 30, {"repeats": 2, "large_size": 20_000, "one_query_of": 10}),
-    "precision": Entry(25, 15, {"seeds": 2}),
+    "loss": Entry(5, 1, {"repeats": 25}, {"repeats": 2}),
+    "step": Entry(40, 10, {"repeats": 1}, {"tiny": True}),
+    "roofline": Entry(15, 15, {}, {"sizes": ()}),
+    "retrieval": Entry(
+        *(180, 30),
+        {"repeats": 2, "large_size": 20_000, "one_query_of": 10},
+        {"repeats": 1, "large_size": 1000, "one_query_of": 200},
+    ),
+    "precision": Entry(25, 15, {"seeds": 2}, {"seeds": 2, "preset": "smoke"}),
     "runner": Entry(90, 30, {"trials": 20}),
     "scale": Entry(60, 20, {"trials": 2000}),
     "quick": Entry(200, 60, {"preset": "smoke"}),
+    "full": Entry(1, 1, {}, {"preset": "smoke", "seconds": 25.0}),  # on a GPU alone: 2 minutes and a half
 }
 
 
@@ -64,7 +72,9 @@ def main() -> int:
     )
     parser.add_argument("--device", choices=("cpu", "cuda"), help="measure on this one only")
     parser.add_argument("--quick", action="store_true", help="smaller counts: every entry in less than 4 minutes")
+    parser.add_argument("--tiny", action="store_true", help="sizes of a moment, to try the program itself")
     options = parser.parse_args()
+    size = "tiny" if options.tiny else "quick" if options.quick else ""
     there = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
     if options.device not in (None, *there):
         parser.error(f"--device {options.device}: this machine has no NVIDIA GPU")
@@ -77,11 +87,11 @@ def main() -> int:
     }
     console = TextConsole(width=None if sys.stdout.isatty() else 150)
     devices = [options.device] if options.device else there
-    if "cpu" in devices:
+    if "cpu" in devices and size != "tiny":
         print(expected(options.only, options.quick), file=sys.stderr)
     for device in devices:
         for entry in options.only:
-            for _ in run(entry, device, report, options.quick):
+            for _ in run(entry, device, report, size):
                 if options.json:  # every time: what is measured stays, whatever comes next
                     write_json(options.json, report)
         console.print(table(device, report))
@@ -103,11 +113,11 @@ def in_words(seconds: float) -> str:
     return f"about {max(1, round(seconds / 5)) * 5} s" if seconds < 90 else f"about {max(1, round(seconds / 60))} min"
 
 
-def run(name: str, device: str, report: dict[str, Any], quick: bool = False) -> Iterator[None]:
+def run(name: str, device: str, report: dict[str, Any], size: str = "") -> Iterator[None]:
     """Add an entry's measurements to the report, one by one, and then what it failed with."""
     print(f"{name} on {device} ...", file=sys.stderr, flush=True)
-    smaller, begun = ENTRIES[name].quick if quick else {}, time.perf_counter()
-    less = f"quick: {'; '.join(f'{name} = {value}' for name, value in smaller.items())}" if smaller else ""
+    smaller, begun = getattr(ENTRIES[name], size) if size else {}, time.perf_counter()
+    less = f"{size}: {'; '.join(f'{name} = {value}' for name, value in smaller.items())}" if smaller else ""
     try:
         measured = importlib.import_module(f"tests.benchmarks.{name}").measure(torch.device(device), **smaller)
         for measurement in measured:

@@ -20,7 +20,7 @@ from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.seeding import torch_generator
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.device import Captured, embeddings_of
+from fmim_core.training.device import Captured, Precision, embeddings_of, float32_defined
 from fmim_core.training.trainer import StepTrainer, Training
 from fmim_core.triplets.similarities import Similarities, unit
 from fmim_core.triplets.statistics import StatisticsCollector
@@ -33,16 +33,22 @@ WHOLE, DATA, BEST = 1.10, 0.05, 0.011
 
 @dataclass(frozen=True)
 class Size:
-    """A training whose step is timed, by epochs of `steps`."""
+    """A training whose step is timed, by epochs of `steps`; the `best` mode is also timed with streamed images."""
 
     name: str
     model: str
     crop: int
     subjects: int
-    precision: str = "float32"
+    precision: Precision = "float32"
     compile: str = "none"
     steps: int = 10
     repeats: int = 5
+    best: bool = False
+
+    def shrunk(self, compiles: bool) -> Size:
+        """Return a size of a moment that goes the same ways, but for what is compiled."""
+        small = replace(self, name=f"tiny, not {self.name}", model="small", crop=32, subjects=4, steps=2, repeats=1)
+        return small if compiles else replace(small, compile="none")
 
 
 PAPER = Size("ResNet-18, 256 px, batch 128", "resnet18", 256, 32)
@@ -55,7 +61,7 @@ ON_GPU = (
     replace(PAPER, name=f"{PAPER.name}, TF32", precision="tf32"),
     replace(PAPER, name=f"{PAPER.name}, bfloat16", precision="bfloat16"),
     replace(PAPER, name=f"{PAPER.name}, bfloat16, compiled", precision="bfloat16", compile="default"),
-    replace(PAPER, name=f"{PAPER.name}, bfloat16, CUDA graphs", precision="bfloat16", compile="cudagraphs"),
+    replace(PAPER, name=f"{PAPER.name}, bfloat16, CUDA graphs", precision="bfloat16", compile="cudagraphs", best=True),
 )
 SHARED = (
     replace(ON_CPU[0], name="small net, 64 px, batch 64, bfloat16", precision="bfloat16", steps=100),
@@ -63,14 +69,23 @@ SHARED = (
 )
 
 
-def measure(device: torch.device, repeats: int | None = None) -> Iterator[Measurement]:
-    """AdaTriplet with AutoMargin, so that loss and statistics are both at work; `repeats` instead of a size's own."""
+def measure(device: torch.device, repeats: int | None = None, tiny: bool = False) -> Iterator[Measurement]:
+    """AdaTriplet with AutoMargin, so that loss and statistics are both at work.
+
+    Args:
+        repeats: instead of each size's own.
+        tiny: a network, images and a batch so small that the lines for a GPU can be tried on a CPU.
+    """
     on_gpu = device.type == "cuda"
+    sizes: tuple[Size, ...] = ON_GPU if on_gpu or tiny else ON_CPU
+    shared: tuple[Size, ...] = SHARED if on_gpu else SHARED[:1] if tiny else ()
+    if tiny:
+        sizes, shared = (tuple(size.shrunk(on_gpu) for size in some) for some in (sizes, shared))
     with tempfile.TemporaryDirectory() as folder:
-        for size in ON_GPU if on_gpu else ON_CPU:
+        for size in sizes:
             repeated = replace(size, repeats=repeats or size.repeats)
             yield from _compare(repeated, phantom_bank(size, Path(folder)), device)
-        for size in SHARED if on_gpu else ():
+        for size in shared:
             yield _two_at_once(size, phantom_bank(size, Path(folder)), device)
 
 
@@ -80,10 +95,10 @@ def phantom_bank(size: Size, folder: Path) -> Bank:
     return build_bank(source, size.crop * 35 // 32, folder)
 
 
-def training(size: Size, bank: Bank, device: torch.device) -> Training:
-    """A training of `size.steps` batches an epoch on all development images."""
+def train_config(size: Size, **of_loss: Any) -> TrainConfig:
+    """Return a configuration of `size.steps` batches an epoch, with other settings of the loss where some are given."""
     fields: dict[str, Any] = {
-        "loss": {"kind": "adatriplet"},
+        "loss": {"kind": "adatriplet"} | of_loss,
         "margins": {"kind": "automargin", "k_delta": 2, "k_an": 2},
         "model": {"kind": size.model},
         "batches": {"subjects_per_batch": size.subjects, "images_per_subject": 4, "per_epoch": size.steps},
@@ -92,7 +107,12 @@ def training(size: Size, bank: Bank, device: torch.device) -> Training:
         "compile": size.compile,
         "epochs": 1_000_000,
     }
-    return Training(TrainConfig.model_validate(fields), bank.development(), None, 0, device)
+    return TrainConfig.model_validate(fields)
+
+
+def training(size: Size, bank: Bank, device: torch.device) -> Training:
+    """Return a training on all development images."""
+    return Training(train_config(size), bank.development(), None, 0, device)
 
 
 def _compare(size: Size, bank: Bank, device: torch.device) -> Iterator[Measurement]:
@@ -103,17 +123,17 @@ def _compare(size: Size, bank: Bank, device: torch.device) -> Iterator[Measureme
     synchronise()
     first = time.perf_counter() - start
     functions = {"whole": whole.run_epoch, **_parts(size, bank, device)}
-    graphs = size.compile == "cudagraphs"  # the best mode: what it waits for weighs most
-    if graphs:
+    if size.best:  # what it waits for weighs most
         streamed = training(size, bank, device)
         trainer_of(streamed)._images = DeviceImages(bank.development(), device, resident=False)
         functions["streamed"] = streamed.run_epoch
-    best = {part: seconds / size.steps for part, seconds in fastest(functions, size.repeats, warm_up=1).items()}
+    with float32_defined(size.precision):  # for the parts, too: torch's own float32 is TF32 in convolutions
+        best = {part: seconds / size.steps for part, seconds in fastest(functions, size.repeats, warm_up=1).items()}
     step = best["whole"]
     note = f"first epoch: {first - size.steps * step:.1f} s more" if size.compile != "none" else ""
     asked = WHOLE if on_gpu else None
     yield Measurement("step", f"whole step, {size.name}", step, BARE, best["backbone"], asked, note)
-    if graphs:
+    if size.best:
         yield Measurement("step", f"  the same, {size.name}", step, "11 ms", BEST, 1.0)
         yield Measurement("step", "  images streamed from the host", best["streamed"], "images on the GPU", step)
     for part, limit in (("data", DATA if on_gpu else None), ("augmentation", None), ("loss and statistics", None)):

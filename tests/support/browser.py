@@ -6,11 +6,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+
+if TYPE_CHECKING:  # every test imports this file, those on a machine without Playwright, too
+    from playwright.sync_api import Browser, Page
 
 PHONE, DESK = 390, 1400  # widths of a window, in pixels
 QUIET = ("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync")
@@ -22,6 +23,8 @@ def chromium() -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         pytest.skip("no Chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=[*QUIET, "--no-sandbox"])
         yield browser
@@ -51,6 +54,8 @@ class Visit:
 
     def barriers(self) -> list[str]:
         """Return what axe-core finds serious or critical for people who use the keyboard or a screen reader."""
+        from axe_playwright_python.sync_playwright import Axe
+
         context = {"exclude": ["svg"]}  # each is one image with a text, and its thousands of paths take long
         found = Axe().run(self.page, context, {"resultTypes": ["violations"]}).response["violations"]
         return [
