@@ -7,6 +7,8 @@ import signal
 import sys
 import tempfile
 import threading
+import time
+from _thread import start_new_thread  # unlike those of threading, they take no lock: it may be taken
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -57,23 +59,36 @@ def ends_without_cluster() -> Iterator[None]:
         raise
 
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+IMPORT_S, AGAIN_S = 10.0, 0.05
 
 
 @contextmanager
 def ends_as_by_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM, and SIGHUP of a terminal that is closed, end the block as Ctrl-C does.
+    """Let Ctrl-C, SIGTERM, and SIGHUP of a terminal that is closed, end the block by a `KeyboardInterrupt`.
 
-    Then the tracker says KILLED, the report is built, and the same command goes on with the study.
+    Then the tracker says KILLED, the report is built, and the same command goes on with the study. An import ends
+    before, within `IMPORT_S`: torch, written in C++, would abort the program.
     """
     terminals = [stream.fileno() for stream in (sys.stdout, sys.stderr) if stream.isatty()]
+    latest: float | None = None
+
+    def again(number: int) -> None:
+        time.sleep(AGAIN_S)
+        os.kill(os.getpid(), number)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal latest
         if number == signal.SIGHUP:  # writing to a terminal that has gone would fail
             nowhere = os.open(os.devnull, os.O_WRONLY)
             for terminal in terminals:
                 os.dup2(nowhere, terminal)
             os.close(nowhere)
+        latest = latest or time.monotonic() + IMPORT_S
+        if _imports(frame) and time.monotonic() < latest:
+            start_new_thread(again, (number,))
+            return
+        latest = None
         raise KeyboardInterrupt
 
     heard = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup has SIGHUP ignored
@@ -83,3 +98,10 @@ def ends_as_by_ctrl_c() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Look whether an import is under way in a frame or those that called it."""
+    while frame is not None and "<frozen importlib" not in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None

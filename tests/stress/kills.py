@@ -8,8 +8,6 @@ to be RUNNING at the end, did not hold.
 from __future__ import annotations
 
 import random
-import signal
-import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
@@ -18,33 +16,28 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from fmim_core.records import DONE, Record, read_records
+from fmim_core.records import DONE, Record
+from tests.stress.attacked import GONE_WITHIN_S, LONGEST_S, Attacked
 from tests.stress.outcome import Outcome
-from tests.stress.processes import WORKER, Nodes, first, kill, marked, nodes, seconds_until, slowdown, start
-from tests.support.documents import comparable_records
+from tests.stress.processes import Nodes, kill, marked, nodes, slowdown
 
 TIMES = 50
 STUDY = (
-    *("lambda_sweep", "--preset", "smoke", "--gpus-per-trial", "0", "--banks", "../banks", "--out", "study"),
+    *("lambda_sweep", "--preset", "smoke", "--gpus-per-trial", "0", "--banks", "../banks"),
     *("--tracking-uri", "sqlite:///../mlflow.db"),
 )
 TRIALS = 28
-GONE_WITHIN_S = 15.0
 TRAINS_WITHIN_S = 15.0  # where the cores have nothing else to do; longer in proportion where they have
-LONGEST_S = 900.0  # of one execution
 KINDS = (
     *(("inline", "driver"), ("ray", "driver"), ("ray", "worker"), ("ray", "raylet"), ("ray", "head")),
     *(("cluster", "driver"), ("cluster", "worker"), ("cluster", "node")),
 )
 
-COMMANDS = {"worker": WORKER, "raylet": "/raylet ", "head": "/gcs_server "}
-
 
 def attempts(times: int, seed: int, folder: Path) -> Iterator[Outcome]:
     """One outcome for each kill, every kind in turn."""
-    whole = folder / "whole"
-    assert start((*STUDY, "--backend", "inline"), whole, "whole").wait(LONGEST_S) == DONE, screen(whole)
-    expected, draw = comparable_records(whole / "study"), random.Random(seed)
+    draw = random.Random(seed)
+    expected = Attacked(folder / "whole", STUDY, "inline", None, draw).undisturbed()
     assert len(expected) == TRIALS
     with ExitStack() as stack:
         cluster: Nodes | None = None
@@ -53,27 +46,18 @@ def attempts(times: int, seed: int, folder: Path) -> Iterator[Outcome]:
             if backend == "cluster":
                 cluster = cluster or stack.enter_context(nodes(folder))
                 cluster.complete()
-            one = Kill(folder / str(number), backend, victim, cluster if backend == "cluster" else None, draw)
+            one = Kill(folder / str(number), STUDY, backend, cluster if backend == "cluster" else None, draw, victim)
             try:
                 yield one.outcome(expected)
             finally:
                 kill(*marked(one.mark))
 
 
-def screen(folder: Path) -> str:
-    """Return the end of what a study has said."""
-    return (folder / "screen.txt").read_text(errors="replace")[-3000:]
-
-
 @dataclass(frozen=True)
-class Kill:
-    """One study in a folder of its own, one SIGKILL, and what became of it."""
+class Kill(Attacked):
+    """One study, one SIGKILL, and what became of it."""
 
-    folder: Path
-    backend: str
     victim: str
-    cluster: Nodes | None
-    draw: random.Random
 
     def outcome(self, expected: dict[str, str]) -> Outcome:
         """Start, kill, start again until it is finished."""
@@ -81,96 +65,36 @@ class Kill:
         delay *= 1 if due else 4  # from start-up on, where no record is due
         what = f"{self.victim} on {self.backend} {delay:.1f} s after {due} records"
         measured, problems = dict[str, float](), list[str]()
-        process = self._start()
+        process = self.start()
         killed = self._kill(process, due, delay)
         what = what if killed else f"{self.victim} on {self.backend} not killed: the study was over"
         code = process.wait(LONGEST_S)
-        measured["seconds_until_gone"] = seconds_until(lambda: not self._left(), at_most=2 * GONE_WITHIN_S)
+        measured["seconds_until_gone"] = self.seconds_until_gone()
         if measured["seconds_until_gone"] > GONE_WITHIN_S:
-            problems.append(f"left behind: {self._left()}")
-        kept = self._finished()
+            problems.append(f"left behind: {self.left()}")
+        kept = self.finished()
         starts = 1
         while code != DONE and starts < 5:
             began = time.time()
-            code, starts = self._start().wait(LONGEST_S), starts + 1
-            first_epoch = [_first_epoch(record) - began for record in self._records() if _began(record) > began]
+            code, starts = self.start().wait(LONGEST_S), starts + 1
+            first_epoch = [_first_epoch(record) - began for record in self.records() if _began(record) > began]
             if first_epoch and starts == 2:
                 measured["seconds_to_first_epoch"] = min(first_epoch)
         measured["starts"] = starts
-        problems += self._faults(code, starts, kept, expected)
+        problems += self.faults(code, kept, expected)
+        if starts > 1 and self.victim in ("worker", "node"):
+            problems.append("the study did not go on by itself")
         measured["slowdown"] = slowdown()
         if measured.get("seconds_to_first_epoch", 0) > TRAINS_WITHIN_S * measured["slowdown"]:
             problems.append(f"trained again after {measured['seconds_to_first_epoch']:.0f} s")
         return Outcome(what, "; ".join(problems), measured)
 
-    @property
-    def mark(self) -> str:
-        """Of its processes."""
-        return str(self.folder)
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        backend = ("--backend", "inline") if self.backend == "inline" else ()
-        if self.cluster is None:
-            return start((*STUDY, *backend), self.folder, self.mark)
-        return start((*STUDY, "--address", self.cluster.address), self.folder, self.mark, self.cluster.variables)
-
-    def _records(self) -> list[Record]:
-        return list(read_records(self.folder / "study"))
-
-    def _finished(self) -> dict[str, str | None]:
-        """When which trials ended."""
-        return {record.trial: record.ended_at for record in self._records() if record.final}
-
     def _kill(self, process: subprocess.Popen[bytes], due: int, delay: float) -> bool:
         """Wait for the moment and the victim, and kill it; whether that was before the study was over."""
-        records = self.folder / "study" / "records"
-        while process.poll() is None and len(list(records.glob("*.json"))) < due:
+        while process.poll() is None and len(list((self.out / "records").glob("*.json"))) < due:
             time.sleep(0.05)
         time.sleep(delay)
-        while process.poll() is None:
-            if self.victim == "driver":
-                process.send_signal(signal.SIGKILL)
-                return True
-            if self.victim == "node" and self.cluster:
-                self.cluster.lose_second()
-                return True
-            if found := self._find(COMMANDS[self.victim]):
-                kill(found)
-                return True
-            time.sleep(0.02)
-        return False
-
-    def _find(self, command: str) -> int | None:
-        marks = [self.cluster.head, self.cluster.second] if self.cluster else [self.mark]
-        self.draw.shuffle(marks)
-        return next((found for mark in marks if (found := first(mark, command))), None)
-
-    def _left(self) -> list[str]:
-        """Processes of the study that live, workers that a cluster still holds for it, and scratch folders."""
-        left = [*marked(self.mark).values(), *map(str, (self.folder / "tmp").glob("fmim-*"))]
-        if self.cluster:
-            living = [*marked(self.cluster.head).values(), *marked(self.cluster.second).values()]
-            left += [command for command in living if "Trainable" in command]
-        return left
-
-    def _faults(self, code: int, starts: int, kept: dict[str, str | None], expected: dict[str, str]) -> Iterator[str]:
-        found, finished = comparable_records(self.folder / "study"), self._finished()
-        if code != DONE:
-            yield f"exit code {code}: {screen(self.folder)}"
-        if (scratch := self.folder / "study" / "checkpoints" / ".model").exists():
-            yield f"left behind: {scratch}"
-        if starts > 1 and self.victim in ("worker", "node"):
-            yield "the study did not go on by itself"
-        if lost := expected.keys() - found.keys():
-            yield f"lost: {sorted(lost)}"
-        if other := [trial for trial, record in found.items() if record != expected.get(trial)]:
-            yield f"other records than inline: {sorted(other)}"
-        if again := [trial for trial, ended in kept.items() if ended != finished.get(trial)]:
-            yield f"made twice: {sorted(again)}"
-        with sqlite3.connect(self.folder.parent / "mlflow.db") as database:
-            (running,) = database.execute("select count(*) from runs where status = 'RUNNING'").fetchone()
-        if running:
-            yield f"{running} runs are RUNNING"
+        return self.strike(self.victim, process)
 
 
 def _began(record: Record) -> float:

@@ -62,7 +62,7 @@ def seconds_until(condition: Callable[[], bool], at_most: float) -> float:
 def start(
     arguments: tuple[str, ...], folder: Path, mark: str, variables: Mapping[str, str] = MappingProxyType({})
 ) -> subprocess.Popen[bytes]:
-    """The program in a folder, with a temporary folder of its own there and its words in `screen.txt`."""
+    """The program in a folder and a process group, with a temporary folder there and its words in `screen.txt`."""
     temporary = folder / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, str(ROOT / "studies" / "run.py"), *arguments]
@@ -71,7 +71,13 @@ def start(
     hears = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # as where a terminal starts it
     with (folder / "screen.txt").open("ab") as screen:
         return subprocess.Popen(
-            command, cwd=folder, env=os.environ | variables | own, preexec_fn=hears, stdout=screen, stderr=screen
+            command,
+            cwd=folder,
+            env=os.environ | variables | own,
+            preexec_fn=hears,
+            process_group=0,
+            stdout=screen,
+            stderr=screen,
         )
 
 

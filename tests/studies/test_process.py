@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -79,6 +81,21 @@ def test_a_program_under_nohup_does_not_end_with_its_terminal() -> None:
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_an_import_that_is_under_way_ends_before_the_program_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {"interrupted_one.py": "import signal\nsignal.raise_signal(signal.SIGTERM)\nWHOLE = True\n"})
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def wait() -> None:
+        importlib.import_module("interrupted_one")
+        threading.Event().wait(60)
+
+    with ends_as_by_ctrl_c(), pytest.raises(KeyboardInterrupt):
+        wait()
+    assert sys.modules.pop("interrupted_one").WHOLE
 
 
 @pytest.mark.parametrize(("context", "code"), [(KeyboardInterrupt(), INTERRUPTED), (KeyError(), None)])
