@@ -108,7 +108,8 @@ class Nodes:
         ray = str(Path(sys.executable).with_name("ray"))
         command = [ray, "start", "--block", "--num-cpus", "1", "--disable-usage-stats", *arguments]
         with log.open("wb") as told:
-            environment = os.environ | self.variables | {MARK: mark}
+            # What this program sets for clusters of its own, which have one node, stands in this environment.
+            environment = os.environ | self.variables | {MARK: mark, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1"}
             node = subprocess.Popen(command, stdout=told, stderr=told, env=environment, start_new_session=True)
         wait_for(lambda: "Ray runtime started" in log.read_text(), node, log, seconds=120)
 
