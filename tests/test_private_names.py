@@ -36,12 +36,13 @@ NAMES = [  # package, module, name in it, our file, and why nothing public does
     ("mlflow", "mlflow.server", "BACKEND_STORE_URI_ENV_VAR", f"{TRACKING}/server.py", "settings of the app"),
     ("pydicom", "pydicom.filereader", "_read_file_meta_info", "fmim_core/data/images/dicom.py", "others unpack all"),
     ("ray", "ray._private.services", "canonicalize_bootstrap_address", CLUSTER, REFUSAL),
+    ("ray", "ray._private", "worker.print_to_stdstream", CLUSTER, "it prints the last words of a raylet"),
     ("ray", "ray._raylet", "GcsClient", CLUSTER, REFUSAL),
     ("ray", "ray._raylet", "AuthenticationTokenLoader.instance", CLUSTER, TOKEN),
     ("ray", "ray._raylet", "Config.initialize", CLUSTER, TOKEN),
     ("torch", "torch.utils._pytree", "tree_map_only", "fmim_core/trial/trial.py", "a state may be nested"),
 ]
-DOCUMENTED = {"_asdict", "_exit", "_fields"}  # in Python's own library
+DOCUMENTED = {"_asdict", "_exit", "_fields", "start_new_thread"}  # in Python's own library
 OBJECTS = {"matplotlib.legend": lambda: Figure().legend([], [])}  # whose attribute the name is
 
 

@@ -6,6 +6,8 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from signal import SIGINT
 from types import ModuleType
 
 import pytest
@@ -14,6 +16,7 @@ from tests.stress import __main__ as program
 from tests.stress import fuzz
 from tests.stress.odd_inputs import Wrong, refuses
 from tests.stress.outcome import Outcome
+from tests.stress.signals import COMMANDS, IMPORTS, Interrupted
 
 
 def test_every_outcome_is_kept_and_one_that_did_not_hold_ends_with_1(
@@ -57,6 +60,14 @@ def test_inputs_that_nobody_means_are_taken_as_given_or_refused(kind: str, input
     found = fuzz.batch(kind, inputs, 1, tmp_path)
     assert found.problem == ""
     assert 0 < found.measured["refused"] < found.measured["inputs"]
+
+
+def test_ctrl_c_within_the_imports_ends_it_without_a_word(tmp_path: Path) -> None:
+    """A shortened form: `python -m tests.stress --only signals` has every stage, and starts again."""
+    one = Interrupted(tmp_path, COMMANDS["run"], "inline", None, Random(0), IMPORTS, (SIGINT,))
+    what, problems, _ = one.interrupt(due=0)
+    assert what.endswith(f"exit code {-SIGINT}")
+    assert (problems, one.screen) == ([], "")
 
 
 def test_the_guard_sees_what_it_is_there_for(tmp_path: Path) -> None:

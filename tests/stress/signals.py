@@ -58,7 +58,6 @@ RUNS = [
 ]
 TIMES = len(RUNS)
 FOREIGN = ("Traceback", "Exception ignored", "*** SIG")
-LONGEST_DELAY_S = 1.0
 
 
 def attempts(times: int, seed: int, folder: Path) -> Iterator[Outcome]:
@@ -87,17 +86,28 @@ class Interrupted(Attacked):
 
     def outcome(self, expected: dict[str, str]) -> Outcome:
         """Start, interrupt, start again."""
-        process, due = self.start(), self.draw.randrange(len(expected))
+        what, problems, seconds = self.interrupt(self.draw.randrange(len(expected)))
+        kept = self.finished()
+        problems += self.faults(self.start().wait(LONGEST_S), kept, expected)
+        return Outcome(what, "; ".join(problems), {"seconds_to_end": seconds})
+
+    def interrupt(self, due: int) -> tuple[str, list[str], float]:
+        """Start it, and interrupt it at its stage; return what was done, what did not hold, and the seconds to its end.
+
+        Args:
+            due: the number of records that are there, where the stage is one.
+        """
+        process = self.start()
         while process.poll() is None and not self._reached(process.pid, due):
             time.sleep(0.01)
-        time.sleep(delay := self.draw.uniform(0, LONGEST_DELAY_S))
+        time.sleep(delay := self.draw.uniform(0, 0.1 if self.stage == IMPORTS else 1.0))
         over, begun = process.poll() is not None, time.monotonic()
         for number in self.signals:
             time.sleep(0 if isinstance(number, Signals) else number)
             if isinstance(number, Signals) and process.poll() is None:
                 os.killpg(process.pid, number)  # as a terminal does
         code = process.wait(LONGEST_S)
-        measured, problems = {"seconds_to_end": time.monotonic() - begun}, list[str]()
+        seconds, problems = time.monotonic() - begun, list[str]()
         if code not in (DONE, INTERRUPTED, *(-number for number in self.signals)):
             problems.append(f"exit code {code}")
         if self.seconds_until_gone() > GONE_WITHIN_S:
@@ -105,12 +115,10 @@ class Interrupted(Attacked):
         problems += [f"said: {self.screen}" for words in FOREIGN if words in self.screen]
         for study in self.studies:
             list(read_records(study, lambda path, damaged: problems.append(str(damaged))))
-        kept = self.finished()
-        problems += self.faults(self.start().wait(LONGEST_S), kept, expected)
         moment = f"after {due} records" if self.stage == A_RECORD else f"at {self.stage!r}"
         sent = ", ".join(number.name if isinstance(number, Signals) else f"{number:g} s" for number in self.signals)
         what = f"{sent} to {self.arguments[0]} on {self.backend}, {delay:.2f} s {moment}, exit code {code}"
-        return Outcome(what + ": the study was over" * over, "; ".join(problems), measured)
+        return what + ": it was over" * over, problems, seconds
 
     def _reached(self, process: int, due: int) -> bool:
         if self.stage == IMPORTS:

@@ -121,6 +121,7 @@ class RayCluster:
 
     def _live(self) -> None:
         import ray
+        from ray._private import worker
 
         # What Ray starts inherits the mask: a terminal's Ctrl-C and its end reach our program, which ends Ray in order.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
@@ -140,6 +141,8 @@ class RayCluster:
                 reaper = _end_with_us(Path(context.address_info["session_dir"]).name)
             self._session = context.address_info["session_dir"]
             log.handlers[:] = [_log_in(Path(self._session, "logs", DRIVER_LOG))]  # tracebacks, too
+            # Ray would print the last words of a raylet that dies: hundreds of lines.
+            worker.print_to_stdstream = lambda told, ignore_prefix: log.error("\n".join(told["lines"]))
             self._head = context.address_info["gcs_address"]
         except BaseException as error:  # Ray raises whatever its parts do, SystemExit too
             self._error = error
