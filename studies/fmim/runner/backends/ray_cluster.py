@@ -142,7 +142,7 @@ class RayCluster:
             self._session = context.address_info["session_dir"]
             log.handlers[:] = [_log_in(Path(self._session, "logs", DRIVER_LOG))]  # tracebacks, too
             # Ray would print the last words of a raylet that dies: hundreds of lines.
-            worker.print_to_stdstream = lambda told, ignore_prefix: log.error("\n".join(told["lines"]))
+            worker.print_to_stdstream = lambda data, ignore_prefix: log.error("\n".join(data["lines"]))
             self._head = context.address_info["gcs_address"]
         except BaseException as error:  # Ray raises whatever its parts do, SystemExit too
             self._error = error
