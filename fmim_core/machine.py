@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import resource
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 ROOT = Path("/")
@@ -22,6 +24,13 @@ def cores(root: Path = ROOT) -> int:
     """
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, math.floor(min([bound, *_quotas(root)])))
+
+
+@cache
+def processor(root: Path = ROOT) -> str:
+    """Return the processor's model where Linux names it, else its architecture."""
+    lines = (line.partition(":") for line in _text(root / "proc" / "cpuinfo").splitlines())
+    return next((text.strip() for name, _, text in lines if name.strip() == "model name"), platform.machine())
 
 
 def free_processes(root: Path = ROOT) -> float:

@@ -122,6 +122,18 @@ class Record(Document):
         return tuple(member.history for member in self.members) or (self.history,)
 
     @property
+    def computed_on(self) -> str:
+        """What rounded its numbers: the GPU, or the processor with its threads, of which older records say `cpu` alone.
+
+        Two records of one seed are equal to the bit where this is the same, and may not be where it is not.
+        """
+        if self.cost.device != "cpu" or "processor" not in self.environment:
+            return self.cost.device
+        threads = max(1, int(self.cost.device_share))
+        about = f"{self.environment['cpu_capability']}, {threads} thread{'s' * (threads > 1)}"
+        return f"{self.environment['processor']} ({about})"
+
+    @property
     def wasted_s(self) -> float:
         """Device-seconds that failed attempts cost on top of the trial's own `cost`."""
         return math.fsum(attempt.cost.device_seconds for attempt in self.attempts)

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from fmim_core.machine import processor
 from fmim_core.records import Attempt, Cost, Record, TrialError
 from fmim_core.registry import load_plugins
 from fmim_core.training.evaluation import Evaluator
@@ -29,6 +30,8 @@ def environment() -> dict[str, str]:
         "pytorch_metric_learning": version("pytorch-metric-learning"),
         "platform": platform.platform(),
         "host": platform.node(),
+        "processor": processor(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),  # the instruction set of torch's own kernels
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
     } | load_plugins()
 

@@ -16,7 +16,7 @@ from fmim_reports.parts.methods import methods
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems
 from fmim_reports.studies import contents_of
-from fmim_reports.writing.captions import protocol_sentence, source_line
+from fmim_reports.writing.captions import OTHER_DEVICE, protocol_sentence, source_line
 from fmim_reports.writing.columns import columns_table
 from fmim_reports.writing.formats import listed
 from fmim_reports.writing.sections import FIGURES, Section
@@ -154,7 +154,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
     ran = [trial.record for trial in results.every_trial if trial.record]
     seeds = sorted({record.seed for record in ran})
     more = f", … ({len(seeds)} in all; see tables/trials.csv)" if len(seeds) > _SEEDS else ""
-    devices = sorted({record.cost.device for record in ran})
+    devices = sorted({record.computed_on for record in ran})
     warned = [one for one in data.details.get("findings", ()) if one["severity"] == "warning"]
     opened = sorted(record.test_opened_at for record in ran if record.test_opened_at)
     lines = [
@@ -172,7 +172,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Folds and seeds", f"{len(study.folds) or 'no search, so no'} folds, {results.seeds_text} seeds"),
         ("Test protocol", protocol_sentence(results)),
         ("Trial seeds", f"{', '.join(map(str, seeds[:_SEEDS]))}{more}"),
-        ("Devices", ", ".join(devices) or "none yet"),
+        ("Devices", f"{', '.join(devices) or 'none yet'}. {OTHER_DEVICE}."),
         ("Test set first opened", opened[0] if opened else "not yet"),
         ("Training", ", ".join(f"{name} = {value}" for name, value in flat(study.train))),
         *((f"Environment: {name}", value) for name, value in study.environment.items()),

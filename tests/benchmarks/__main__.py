@@ -27,6 +27,7 @@ from PIL import features
 from rich.table import Table
 
 from fmim.printing import TextConsole
+from fmim_core.machine import processor
 from fmim_core.records import now, write_json
 
 
@@ -167,7 +168,7 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "pillow": PIL.__version__,
         "zlib_ng": features.check("zlib_ng"),
-        "cpu": cpu_name(),
+        "cpu": processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "load": os.getloadavg(),
@@ -175,14 +176,6 @@ def environment() -> dict[str, Any]:
         "cuda": torch.version.cuda if torch.cuda.is_available() else None,
         "cudnn": torch.backends.cudnn.version() if torch.cuda.is_available() else None,
     }
-
-
-def cpu_name() -> str:
-    """The processor's model, where Linux tells it."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 if __name__ == "__main__":

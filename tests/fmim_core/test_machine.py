@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim_core.machine import cores, free_processes, open_files
+from fmim_core.machine import cores, free_processes, open_files, processor
 
 BOUND = len(os.sched_getaffinity(0))
 
@@ -51,6 +52,12 @@ def test_a_process_that_is_bound_to_one_processor_has_one() -> None:
     one = str(min(os.sched_getaffinity(0)))
     program = f"import os; os.sched_setaffinity(0, [{one}]); from fmim_core.machine import cores; print(cores())"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "1\n"
+
+
+def test_a_processor_is_named_as_the_kernel_does(tmp_path: Path) -> None:
+    info = "processor\t: 0\nmodel name\t: Fast CPU @ 3: GHz\nprocessor\t: 1\nmodel name\t: other"
+    assert processor(laid_out(tmp_path, {"proc/cpuinfo": info})) == "Fast CPU @ 3: GHz"
+    assert processor(tmp_path / "nowhere") == platform.machine()
 
 
 def test_what_a_container_may_still_start_is_its_limit_less_what_runs(tmp_path: Path) -> None:

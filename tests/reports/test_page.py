@@ -15,10 +15,10 @@ from fmim_reports.parts.arms import arms_table, leads_caution
 from fmim_reports.parts.verdict import cautions, epochs_caution, verdict_of_comparisons
 from fmim_reports.reading import published
 from fmim_reports.reading.results import read_results
-from fmim_reports.writing.captions import curve_model, protocol_sentence
+from fmim_reports.writing.captions import OTHER_DEVICE, curve_model, protocol_sentence
 from fmim_reports.writing.captions import test_models as models_tested
 from tests.support.factories import make_out
-from tests.support.file_contents import edit, record
+from tests.support.file_contents import edit, edit_cost, record
 from tests.support.reports import elements
 
 
@@ -118,6 +118,23 @@ def test_a_lead_over_the_second_configuration_that_is_noise_is_named(
     assert bool(ttest_1samp(gains, 0).pvalue > 0.05) is noise
     assert (f"Triplet + AutoMargin (+{100 * sum(gains) / 3:.1f} points)" in said) is noise
     assert "Triplet + Q1" not in said  # it had one configuration
+
+
+def test_the_report_names_the_devices_and_says_if_they_differ(out: Path) -> None:
+    def said() -> tuple[str, list[str]]:
+        results = read_results(out)
+        return dict(provenance(results))["Devices"], [line for line in cautions(results) if " kinds of device" in line]
+
+    assert said() == (f"cpu. {OTHER_DEVICE}.", [])
+    paths = sorted((out / "records").glob("triplet_q?.c00.seed?.json"))
+    for path in paths[1:]:
+        edit(path, environment={"processor": "Fast CPU", "cpu_capability": "AVX2"})
+    assert said() == (f"Fast CPU (AVX2, 1 thread), cpu. {OTHER_DEVICE}.", [])  # nobody knows what the others ran on
+    edit_cost(paths[1], device_share=2.5)
+    edit_cost(paths[0], device="H200")
+    devices, (caution,) = said()
+    assert devices.startswith("Fast CPU (AVX2, 1 thread), Fast CPU (AVX2, 2 threads), H200, cpu. ")
+    assert f": {len(paths) - 2} on Fast CPU (AVX2, 1 thread), 1 on " in caution
 
 
 @pytest.mark.parametrize(("protocol", "models", "keep"), [("retrained", 1, "last"), ("fold_ensemble", 5, "best")])

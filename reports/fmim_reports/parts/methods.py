@@ -109,7 +109,7 @@ def methods(results: Results) -> Methods:
         train={name.replace(".", "_"): _value(given) for name, given in trained.items()},
         software=[f"{name} {environment[key]}" for key, name in versions.items() if key in environment],
         commit=environment.get("git_commit", ""),
-        devices=list(dict.fromkeys(trial.record.cost.device for trial in results.trials if trial.record)),
+        devices=list(dict.fromkeys(trial.record.computed_on for trial in results.trials if trial.record)),
         listed=listed,
         cited=cited,
     ).decode()

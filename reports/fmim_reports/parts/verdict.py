@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from fmim_reports.parts.comparisons.words import Facts, comparison_details, esti
 from fmim_reports.parts.training.learning import empty_batches_caution, length_cautions
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
-from fmim_reports.writing.captions import collapsed_note, protocol_sentence, sentences_on_references
+from fmim_reports.writing.captions import OTHER_DEVICE, collapsed_note, protocol_sentence, sentences_on_references
 from fmim_reports.writing.formats import configuration_text, decimal, in_percent, listed
 
 SMALL_TEST_SET = 100  # subjects
@@ -104,6 +105,12 @@ def _on_the_run(results: Results) -> Iterator[str]:
     if study.changed:
         said = ", ".join(f"{name} = {value}" for name, value in study.changed.items())
         yield f"This run changed the preset {study.preset}: {said}."
+    devices = Counter(one.record.computed_on for one in results.every_trial if one.record and one.record.has_result)
+    del devices["cpu"]  # of older records nobody knows which
+    if len(devices) > 1:
+        where = listed(f"{number} on {device}" for device, number in devices.most_common())
+        pairs = "Two arms with the same seed on different devices count as two seeds."
+        yield f"The trials ran on {len(devices)} kinds of device: {where}. {OTHER_DEVICE}. {pairs}"
     if subjects < SMALL_TEST_SET:
         yield (
             f"The test set has only {subjects} subjects: one more or less moves {results.metric.label} by about "
