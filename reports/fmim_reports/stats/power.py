@@ -6,11 +6,11 @@ that was estimated from few seeds is itself uncertain, and so is all that is sai
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import special
@@ -72,37 +72,41 @@ def power_of(variances: Variances, seeds: int, margin: float, measured: int, alp
     """
     if not margin > 0:
         raise ValueError(f"margin {margin} must be a positive number, in the unit of the values (0.01 = 1 point)")
-    tests = _Tests.of(variances, seeds, alpha)
-    if tests is None:
+    difference, equivalence = (test.of(variances, seeds, alpha) for test in (_Difference, _Equivalence))
+    if difference is None or equivalence is None:
         return None
     return Power(
         seeds=seeds,
         margin=margin,
-        difference=tests.find(margin),
-        equivalence=tests.find_equivalent(margin),
-        smallest_difference=_first(tests.find, tests.se),
-        smallest_margin=_first(tests.find_equivalent, tests.se),
-        seeds_difference=_needed(variances, measured, alpha, lambda tests: tests.find(margin)),
-        seeds_equivalence=_needed(variances, measured, alpha, lambda tests: tests.find_equivalent(margin)),
+        difference=difference.power(margin),
+        equivalence=equivalence.power(margin),
+        smallest_difference=_first(difference),
+        smallest_margin=_first(equivalence),
+        seeds_difference=_needed(_Difference, variances, margin, measured, alpha),
+        seeds_equivalence=_needed(_Equivalence, variances, margin, measured, alpha),
         least_se=variances.least_se,
     )
 
 
 @dataclass(frozen=True)
-class _Tests:
-    """The tests as they would come out again and again: an SE, and the SE, t and weight of each outcome.
+class _Test(ABC):
+    """A test as it would come out again and again: an SE, and the t times the SE and the weight of each outcome.
 
     Mean squares are independent, each its expectation times χ²(df)/df, and so is the mean difference of them. They are
     taken at the nodes of a Gauss-Legendre rule in the probabilities of χ².
     """
 
+    sides: ClassVar[int]
     se: float
-    reach_two_sided: np.ndarray
-    reach_one_sided: np.ndarray
+    reach: np.ndarray
     weights: np.ndarray
 
+    @abstractmethod
+    def power(self, effect: float) -> float:
+        """Return how often the test shows what it is for, with such a true difference or such a margin."""
+
     @classmethod
-    def of(cls, variances: Variances, seeds: int, alpha: float) -> _Tests | None:
+    def of(cls, variances: Variances, seeds: int, alpha: float) -> Self | None:
         check_share("alpha", alpha)
         if seeds < 2:
             raise ValueError(f"seeds {seeds} must be at least 2: one seed says nothing of others")
@@ -116,16 +120,26 @@ class _Tests:
         weights = np.einsum("i,j,k->ijk", *(weight for _, weight in axes))
         squares: Any = {"seed": expected.seed * a, "subject": expected.subject * b}
         shown, df = replace(expected, **squares, interaction=expected.interaction * c).over_both()
-        return cls(se, special.stdtrit(df, 1 - alpha / 2) * shown, special.stdtrit(df, 1 - alpha) * shown, weights)
+        return cls(se, special.stdtrit(df, 1 - alpha / cls.sides) * shown, weights)
 
-    def find(self, difference: float) -> float:
-        """Return how often the two-sided t test finds this true difference: |d̄| > t s."""
-        beyond = sum(special.ndtr((sign * difference - self.reach_two_sided) / self.se) for sign in (1, -1))
+
+class _Difference(_Test):
+    """The two-sided t test of a true difference: |d̄| > t s."""
+
+    sides = 2
+
+    def power(self, effect: float) -> float:
+        beyond = sum(special.ndtr((sign * effect - self.reach) / self.se) for sign in (1, -1))
         return float((self.weights * beyond).sum())
 
-    def find_equivalent(self, margin: float) -> float:
-        """Return how often two equal arms are found equivalent within ±margin: |d̄| < margin − t s (Schuirmann 1987)."""
-        within = 2 * special.ndtr((margin - self.reach_one_sided) / self.se) - 1
+
+class _Equivalence(_Test):
+    """The two one-sided t tests of equal arms within a margin: |d̄| < margin − t s (Schuirmann 1987)."""
+
+    sides = 1
+
+    def power(self, effect: float) -> float:
+        within = 2 * special.ndtr((effect - self.reach) / self.se) - 1
         return float((self.weights * np.maximum(within, 0)).sum())
 
 
@@ -137,27 +151,32 @@ def _chi_squares(df: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return special.chdtri(df, (1 - x) / 2) / df, weights / 2
 
 
-def _needed(variances: Variances, measured: int, alpha: float, power: Callable[[_Tests], float]) -> Needed:
+def _needed(test: type[_Test], variances: Variances, margin: float, measured: int, alpha: float) -> Needed:
     """Return the seeds that a test needs, and their range if so many seeds have shown the variances."""
     seen = variances.expected(measured)
     ends = (seen.at(share).variances() for share in (0.9, 0.1))
-    return Needed(*(_seeds_needed(each, alpha, power) for each in (variances, *ends)))
+    return Needed(*(_seeds_needed(test, each, margin, alpha) for each in (variances, *ends)))
 
 
-def _seeds_needed(variances: Variances, alpha: float, power: Callable[[_Tests], float]) -> int | None:
+def _seeds_needed(test: type[_Test], variances: Variances, margin: float, alpha: float) -> int | None:
     """Return the fewest seeds with which a test has a power of `ENOUGH_POWER`; None if no number of them does."""
 
     def enough(seeds: int) -> bool:
-        tests = _Tests.of(variances, seeds, alpha)
-        return tests is None or power(tests) >= ENOUGH_POWER
+        found = test.of(variances, seeds, alpha)
+        return found is None or found.power(margin) >= ENOUGH_POWER
 
-    seeds = range(2, _MANY_SEEDS)  # power rises with them
-    return seeds[bisect_left(seeds, True, key=enough)] if enough(_MANY_SEEDS) else None
-
-
-def _first(power: Callable[[float], float], se: float) -> float:
-    """Return the smallest effect at which a power that rises with it is `ENOUGH_POWER`, from one SE upwards."""
-    high = se
-    while power(high) < ENOUGH_POWER:
+    high = 2
+    while not enough(high):  # power rises with them
+        if high > _MANY_SEEDS:
+            return None
         high *= 2
-    return float(brentq(lambda effect: power(effect) - ENOUGH_POWER, 0.0, high, xtol=1e-12 * se))
+    low = high // 2 + 1
+    return low + bisect_left(range(low, high), True, key=enough)
+
+
+def _first(test: _Test) -> float:
+    """Return the smallest effect at which a power that rises with it is `ENOUGH_POWER`, from one SE upwards."""
+    high = test.se
+    while test.power(high) < ENOUGH_POWER:
+        high *= 2
+    return float(brentq(lambda effect: test.power(effect) - ENOUGH_POWER, 0.0, high, xtol=1e-12 * test.se))

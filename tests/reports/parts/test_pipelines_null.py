@@ -81,7 +81,7 @@ class Simulated:
                 noise = rest.setdefault(one, rng.normal(0, REST_SD, (seeds, SUBJECTS)))[number]
                 level = MEANS[one] - expected(arm) + seed[number, one]
                 rows.append(level + of_arm[arm] + of_configuration[one] + noise)
-            return pd.DataFrame(rows)
+            return pd.DataFrame(np.array(rows))
 
         whole = {arm: values(arm, chosen[arm]) for arm in ARMS}
         own = {arm: values(arm, np.repeat(chosen[arm][:1], SEEDS)) for arm in ARMS}
