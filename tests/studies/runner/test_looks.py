@@ -13,6 +13,8 @@ from fmim.plan.looks import Looks
 from fmim_core.records import StudyFile, read_records, study_path
 from tests.support.mini_study import MINI, MINI_STUDY, options_in, run_here, with_epochs
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 A, B = "adatriplet_automargin", "triplet_grid"
 STUDY = MINI_STUDY.model_copy(update={"baseline": B})
 
