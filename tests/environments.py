@@ -1,9 +1,8 @@
 """Prove the versions that pyproject.toml allows: python -m tests.environments [--python 3.11 3.13] [--only lowest]
 
-For the lowest and the newest Python, it installs the lowest and the highest allowed versions in a fresh environment,
-runs the tests that are not slow and the main study at `smoke`, and prints a table of all environments. The exit code
-is 1 if anything failed; it then names the folder of the logs. It needs uv and 10 GB of disk, and takes 15 minutes for
-each environment on 2 cores.
+For the lowest and newest Python, it installs the lowest and the highest allowed versions afresh, runs the tests that
+are not slow and the main study at `smoke`, and prints a table. The exit code is 1 if anything failed; it then names the
+folder of the logs. It needs uv and 10 GB of disk, and takes 15 minutes for an environment on 2 cores.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Environment:
                 self.cells["tests"] = "not installed"
                 return
             self.cells["python"] = subprocess.check_output([own, "-V"], text=True).split()[1]
-            listed = subprocess.check_output([uv, "pip", "list", "--format", "json", "--python", own])
+            listed = subprocess.check_output([uv, "-q", "pip", "list", "--format", "json", "--python", own])
             versions = {package["name"]: package["version"] for package in json.loads(listed)}
             self.cells |= {name: versions[name] for name in PACKAGES}
             results = self._log("tests").with_suffix(".xml")
