@@ -38,7 +38,7 @@ def embeddings(model: TimmNetwork, images: torch.Tensor) -> torch.Tensor:
         return model.build(images.shape[-1]).double().eval()(images)
 
 
-@pytest.mark.parametrize("name", ["test_vit_relpos", "ghostnet_050"])
+@pytest.mark.parametrize("name", ["fasternet_t1", "ghostnet_050"])
 def test_a_network_draws_nothing_in_training_and_embeds_grey_images(name: str) -> None:
     """By default the one has stochastic depth, and the other dropout in a functional form."""
     with scoped_torch_seed("models"):
@@ -119,7 +119,7 @@ def test_a_network_that_cannot_do_what_is_asked_says_so(tmp_path: Path) -> None:
     with torch.device("meta"), pytest.raises(ValueError, match="it has no classifier"):
         TimmNetwork(name="mobilenetv5_300m_enc").build(64)
     torch.save(original("test_convnext").state_dict(), tmp_path / "convnext.pt")
-    with pytest.raises(RuntimeError, match=r"Missing key\(s\) in state_dict"):  # of another network
+    with pytest.raises((KeyError, RuntimeError), match=r"conv1\.0\.weight"):  # of another network
         TimmNetwork(name="test_resnet", weights=str(tmp_path / "convnext.pt")).build(32)
     rehearse_model(TimmNetwork(name="inception_v4"), 96)
     with pytest.raises(ValueError, match=r"cannot embed images of 64 px: change augmentation.crop.*Kernel size can't"):
