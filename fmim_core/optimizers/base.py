@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from inspect import unwrap
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -28,6 +29,17 @@ class Optimizer(KindConfig):
         """Return it for groups of weights, each with its learning rate `lr`; `captured` if a CUDA graph steps it."""
 
 
+def uncompiled(optimizer: type[torch.optim.Optimizer]) -> type[Any]:
+    """Return a torch optimizer without the guards of its methods in torch.compile, which they import: 1.3 s.
+
+    A training compiles its network and its augmentation, never the optimizer.
+    """
+    guarded = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
+    methods: dict[str, Any] = {name: unwrap(getattr(optimizer, name)) for name in guarded}
+    methods["step"] = torch.no_grad()(unwrap(optimizer.step))
+    return type(optimizer.__name__, (optimizer,), methods)
+
+
 @OPTIMIZERS.register
 class Adam(Optimizer):
     """Adam (Kingma and Ba 2015), torch's fused one, with the training's `weight_decay` as an L2 penalty."""
@@ -37,7 +49,7 @@ class Adam(Optimizer):
 
     def build(self, groups: list[dict[str, Any]], weight_decay: float, captured: bool) -> torch.optim.Optimizer:
         fused = groups[0]["params"][0].device.type in ("cpu", "cuda")
-        return torch.optim.Adam(groups, weight_decay=weight_decay, fused=fused, capturable=captured)
+        return uncompiled(torch.optim.Adam)(groups, weight_decay=weight_decay, fused=fused, capturable=captured)
 
 
 class LRSchedule(KindConfig):

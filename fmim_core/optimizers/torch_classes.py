@@ -8,7 +8,7 @@ import torch
 from torch.optim.lr_scheduler import LRScheduler
 
 from fmim_core.library import Library, LibraryClass
-from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS, LRSchedule, Optimizer
+from fmim_core.optimizers.base import LR_SCHEDULES, OPTIMIZERS, LRSchedule, Optimizer, uncompiled
 
 _LENGTH, _RATE = "it follows from the length of the training", "set the training's learning_rate instead"
 _FUNCTION, _JOINS = "a settings file cannot hold its function", "it combines others; for a warm-up, set warmup_epochs"
@@ -36,7 +36,7 @@ class OptimizerOfTorch(LibraryClass, Optimizer):
     )
 
     def build(self, groups: list[dict[str, Any]], weight_decay: float, captured: bool) -> torch.optim.Optimizer:
-        found: torch.optim.Optimizer = self.library.find(self.name)(groups, **dict(self.params))
+        found: torch.optim.Optimizer = uncompiled(self.library.find(self.name))(groups, **dict(self.params))
         return found
 
 

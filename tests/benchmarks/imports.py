@@ -16,6 +16,16 @@ BARE = ("-c", "import torch")
 SHOWN = 15  # modules, those that take longest
 SLOW = frozenset({"torch._dynamo", "mlflow", "optuna", "matplotlib", "seaborn", "scipy"})
 """What takes a second or more to import, and neither a command nor a training needs at its start."""
+FIRST_STEP = """
+import torch, fmim_core.trial.trial
+from fmim_core.optimizers.base import Adam
+weights = torch.ones(1, requires_grad=True)
+optimizer = Adam().build([{"params": [weights]}], 0.0, captured=False)
+optimizer.zero_grad()
+weights.sum().backward()
+optimizer.step()
+optimizer.load_state_dict(optimizer.state_dict())
+"""
 COMMANDS = SLOW | {"torch", "ray", "pandas"}
 
 
@@ -25,7 +35,7 @@ def programs(out: Path) -> dict[str, tuple[tuple[str, ...], frozenset[str]]]:
         "fmim --help": (("-m", "fmim", "--help"), COMMANDS),
         "fmim list": (("-m", "fmim", "list"), COMMANDS),
         "fmim status OUT": (("-m", "fmim", "status", str(out)), COMMANDS),
-        "a trial's worker": (("-c", "import fmim_core.trial.trial"), SLOW | {"ray"}),  # a bank's index is pandas'
+        "a trial's worker": (("-c", FIRST_STEP), SLOW | {"ray"}),  # a bank's index is pandas'
     }
 
 

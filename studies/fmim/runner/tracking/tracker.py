@@ -24,8 +24,9 @@ AFTERWARDS = "Records are complete without it; once it works, the next start or 
 class Tracker:
     """Mirrors trials into MLflow from a thread of its own; `Runs` says what is written.
 
-    It begins with the records that MLflow has not got. What happens to a trial while the thread is busy with others is
-    put together and written in one go, so that a slow server or disk costs details of time and not memory.
+    It begins with the first trial, since importing MLflow would delay the workers' start, and with the records that
+    MLflow has not got. What happens to a trial while the thread is busy with others is put together and written in one
+    go, so that a slow server or disk costs details of time and not memory.
 
     At the first trouble, or where the end waits longer than `PATIENCE_S` for one thing to be written, the mirror is off
     and `tell` is told so, once: records are the truth. If MLflow had worked before, the mirror catches up with the
@@ -53,7 +54,6 @@ class Tracker:
         self.written = 0  # how many things the thread has written
         self._ending: tuple[str, Path, str | None] | None = None
         self._thread = threading.Thread(target=self._work, name="mlflow-mirror", daemon=True)
-        self._thread.start()
 
     # The observer's part: called in the runner, returns at once.
 
@@ -71,6 +71,7 @@ class Tracker:
         self._take(record, over=True)
 
     def _take(self, record: Record, over: bool = False) -> None:
+        self._begin()
         with self._changed:
             self._running[record.trial] = record
             if over:
@@ -81,6 +82,7 @@ class Tracker:
 
     def settle(self, timeout_s: float = 120.0) -> bool:
         """Wait until what there is so far is mirrored, or has failed; return whether it is within the time."""
+        self._begin()
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout_s)
 
@@ -94,6 +96,7 @@ class Tracker:
         with self._changed:
             self._ending = status, out, ended_at
             self._changed.notify_all()
+        self._begin()
         before = -1
         while self._thread.is_alive() and self.written > before:
             before = self.written
@@ -110,6 +113,11 @@ class Tracker:
             whole = self._address.without_secrets(trouble)
             text = " ".join(whole.rpartition("Caused by ")[2].split())[:LONGEST_TROUBLE].rstrip(".")
             self._tell(f"MLflow at {self._address}: {text}. {AFTERWARDS}")
+
+    def _begin(self) -> None:
+        with self._changed:
+            if self._thread.ident is None:
+                self._thread.start()
 
     # The thread's part.
 
