@@ -247,4 +247,4 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\
 
 def without_controls(text: str) -> str:
     """Return the text with � for each control character, which might move a cursor, colour a terminal or turn text."""
-    return _CONTROLS.sub("�", text)
+    return text if text.isprintable() else _CONTROLS.sub("�", text)

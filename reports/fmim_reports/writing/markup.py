@@ -59,11 +59,12 @@ def _floats(table: Table) -> Iterator[str]:
     title = to_tex(table.title)
     begins = [rf"\caption{{{title}. {to_tex(table.caption)}}}", rf"\label{{tab:{table.name.replace('_', '-')}}}"]
     texts = sum(1 + len(text) // line for text in (f"{table.title} {table.caption}", *table.all_notes))
-    pages = _pages(table, max(_LINES - texts, _LINES // 4))
+    pages, (widths, broken) = _pages(table, max(_LINES - texts, _LINES // 4)), _widths(table)
+    rows, head = _rows(table), _head(table, widths, broken)
     for page in pages:
         yield from (rf"\begin{{{kind}}}[t]", *begins, r"\centering\small\setlength{\tabcolsep}{3pt}")
         if table.rows:
-            yield from _tabular(table, page)
+            yield from (*head, *_body(rows[page], broken), r"\bottomrule", r"\end{tabular}}\par\smallskip")
         else:
             yield rf"\par\smallskip {to_tex(table.empty)}\par"
         if page is pages[-1]:
@@ -72,15 +73,13 @@ def _floats(table: Table) -> Iterator[str]:
         begins = [r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued).}}"]
 
 
-def _tabular(table: Table, page: slice) -> list[str]:
-    """Return the rows of a page with their heads."""
-    rows, (widths, broken) = _rows(table)[page], _widths(table)
+def _body(rows: Sequence[Row], broken: Sequence[bool]) -> list[str]:
+    """Return the rows of a page."""
     ruled = [row.rule and row is not rows[0] for row in rows]
-    body = [
+    return [
         "\\midrule\n" * rule + _tex_line(list(map(_tex_cell, row.cells, broken)))
         for row, rule in zip(rows, ruled, strict=True)
     ]
-    return [*_head(table, widths, broken), *body, r"\bottomrule", r"\end{tabular}}\par\smallskip"]
 
 
 def _rows(table: Table) -> list[Row]:

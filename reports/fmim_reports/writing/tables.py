@@ -251,9 +251,14 @@ def csv_lines(table: Table) -> Iterator[str]:
     """
     line = csv.writer(SimpleNamespace(write=str), lineterminator="\n")  # returns what `write` returns
     yield line.writerow([in_csv(name) for name in table.stored])
+    columns = list(table.stored.values())
+    above, cells = [object() for _ in columns], [""] * len(columns)
     for row in table.rows:
-        values = [_value(column, row.get(key)) for key, column in table.stored.values()]
-        yield line.writerow(["" if value is None else str(in_csv(value)) for value in values])
+        for at, (key, column) in enumerate(columns):
+            if (given := row.get(key)) is not above[at]:  # most cells of a long table are those of the row above
+                above[at], value = given, _value(column, given)
+                cells[at] = "" if value is None else str(in_csv(value))
+        yield line.writerow(cells)
 
 
 def to_csv(table: Table) -> str:
