@@ -113,11 +113,11 @@ def against_itself(values: pd.DataFrame, subjects: Mapping[Hashable, Hashable]) 
     Sets are paired in their random order and compared as two arms are; a calibrated test shows a difference in 5 % of
     the splits, over many arms. In one arm's splits the same seeds come again and again, so its share varies around it.
     """
-    rng, pairs, found = np.random.default_rng(len(values)), len(values) // 2, []
+    scores, rng, pairs, found = values.to_numpy(dtype=float), np.random.default_rng(len(values)), len(values) // 2, []
     for _ in range(SPLITS):
         order = rng.permutation(len(values))
-        one, other = (values.iloc[part].reset_index(drop=True) for part in (order[:pairs], order[pairs : 2 * pairs]))
-        found.append(crossed_difference(one, other, subjects))
+        differences = scores[order[:pairs]] - scores[order[pairs : 2 * pairs]]
+        found.append(_crossed(pd.DataFrame(differences, columns=values.columns), subjects, _plain))
     median, largest = np.quantile([abs(each.mean) for each in found], (0.5, 0.95))
     shown = sum((each.over_both.p(each.mean) or 1.0) < ALPHA for each in found)
     return Noise(pairs, float(median), float(largest), shown / SPLITS)
