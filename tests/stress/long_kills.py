@@ -19,7 +19,7 @@ import torch
 
 from fmim_core.records import DONE
 from fmim_core.trial.checkpoint import read_checkpoint
-from tests.stress.attacked import GONE_WITHIN_S, Attacked
+from tests.stress.attacked import GONE_WITHIN_S, SPARE, Attacked
 from tests.stress.outcome import Outcome
 from tests.stress.processes import kill, marked, nodes
 
@@ -27,7 +27,6 @@ TIMES = 36
 VICTIMS = {"ray": ("driver", "group", "worker", "raylet"), "inline": ("driver",), "cluster": ("node", "driver")}
 LONGEST_DELAY_S = 8.0  # of a kill after the checkpoint; the next one follows after 30 s
 DIES_WITHIN_S = 10.0  # what a kill has left without its parent, and may write a last checkpoint
-SPARE = 2  # starts in which Ray finds no time to start a worker, where others use the cores, too
 ARGUMENTS = (
     *("../long.py", "--preset", "smoke", "--gpus-per-trial", "0", "--banks", "../banks"),
     *("--tracking-uri", "sqlite:///../mlflow.db"),

@@ -88,7 +88,7 @@ class Interrupted(Attacked):
         """Start, interrupt, start again."""
         what, problems, seconds = self.interrupt(self.draw.randrange(len(expected)))
         kept = self.finished()
-        problems += self.faults(self.start().wait(LONGEST_S), kept, expected)
+        problems += self.faults(self.finish(), kept, expected)
         return Outcome(what, "; ".join(problems), {"seconds_to_end": seconds})
 
     def interrupt(self, due: int) -> tuple[str, list[str], float]:
