@@ -15,7 +15,9 @@ KEPT = {"last": "last", "best": "best validation", "best_all_pairs": "best all-p
 _DATA = " Data: "
 FEW_QUERIES = 30
 """A time after baseline with fewer has a star in figures."""
-OTHER_DEVICE = "Another processor or GPU, or another number of threads, rounds differently and counts as another seed"
+OTHER_DEVICE = (
+    "Another kind of processor or GPU, or another number of threads, rounds differently and counts as another seed"
+)
 
 
 def source_line(results: Results) -> str:
