@@ -53,15 +53,46 @@ def check_is_file(path: Path, where: str = "") -> None:
     Raises:
         FileNotFoundError: there is nothing.
         Damaged: there is something else, such as a folder, a pipe, or a link to nothing; says what.
+        ValueError: this user may not read it.
     """
     try:
         other = other_than_file(path)
+    except PermissionError:
+        raise forbidden(path) from None
     except OSError:
         if not path.is_symlink():
             raise
-        other = "a link that leads nowhere"
+        raise Damaged(f"{where or path} is a link that leads nowhere, where a file belongs") from None
+    if not os.access(path, os.R_OK):
+        raise forbidden(path)
     if other:
         raise Damaged(f"{where or path} is {other}, where a file belongs")
+
+
+def check_place(path: Path) -> None:
+    """Check that this user may write into a folder, or make it in the nearest one above that there is.
+
+    Raises:
+        ValueError: permissions forbid it, or what is there is a file.
+    """
+    place = next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
+    if not place.is_dir():
+        raise ValueError(f"{path} cannot be a folder: {place} is a file; give another one")
+    if not os.access(place, os.R_OK | os.W_OK | os.X_OK):
+        raise forbidden(place, "written to")
+
+
+def forbidden(path: Path, what: str = "read") -> ValueError:
+    """Return the error of a file or folder that this user may not use so."""
+    return ValueError(f"{path} cannot be {what}, since its permissions forbid it: change them, or use a copy of yours")
+
+
+def words_of(error: Exception) -> str:
+    """Return what is wrong; what the system says of a file without its number, and what to do about permissions."""
+    if not isinstance(error, OSError) or error.filename is None:
+        return str(error)
+    denied = isinstance(error, PermissionError)
+    return f"{error.filename}: {error.strerror}" + "; change its permissions, or use a copy of yours" * denied
 
 
 def read_file(path: Path, where: str = "") -> bytes:
@@ -144,11 +175,12 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        if error.filename is None:  # writing and flushing know no name
+        if error.filename in (None, str(part)):  # writing and flushing know no name
             error.filename = str(path)
         raise
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(PermissionError):  # which is raised already
+            part.unlink(missing_ok=True)
 
 
 _PART = re.compile(r"\..+\.(\d+)\.part")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -168,6 +169,12 @@ def record_path(out: Path, trial: str) -> Path:
     return out / "records" / f"{trial}.json"
 
 
+def record_files(out: Path) -> list[Path]:
+    """Return the records in a study's folder, by name; the folder of them where nobody may read it, as reading says."""
+    folder = out / "records"
+    return [folder] if folder.is_dir() and not os.access(folder, os.R_OK) else sorted(folder.glob("*.json"))
+
+
 def read_record(out: Path, trial: str) -> Record | None:
     """Return a trial's record, None if there is none.
 
@@ -187,7 +194,7 @@ def read_records(
     Raises:
         ValueError: as `read_record`, unless `on_damage` is told `instead_of` an error of that type.
     """
-    for path in sorted((out / "records").glob("*.json")):
+    for path in record_files(out):
         try:
             yield Record.read(path)
         except instead_of as error:
@@ -202,7 +209,7 @@ def trials_with_result(out: Path) -> Iterator[tuple[str, Path]]:
     That is a completed or a diverged trial: run again it would end in the same way. Whether a record is whole and true
     shows when it is read, and few of those found here are.
     """
-    for path in sorted((out / "records").glob("*.json")):
-        with suppress(Damaged):  # no file: whoever runs that study is told
+    for path in record_files(out):
+        with suppress(ValueError, OSError):  # no file, or gone meanwhile: whoever runs that study is told
             if found := _RESULT.search(read_file(path)):
                 yield found[1].decode(), path

@@ -21,7 +21,7 @@ from fmim.own.study_file import is_study_file
 from fmim.printing import TextConsole, warn
 from fmim.process import ends_as_by_ctrl_c, ends_without_cluster, usable_home
 from fmim_core.config import in_words
-from fmim_core.records import BAD_INPUT, INTERRUPTED
+from fmim_core.records import BAD_INPUT, INTERRUPTED, words_of
 from fmim_core.suggestions import did_you_mean
 
 
@@ -51,7 +51,7 @@ class Program(TyperGroup):
         except BrokenPipeError:  # who reads our output has seen enough: no error of ours
             raise
         except (ValueError, OSError) as error:
-            console.error(in_words(error) if isinstance(error, ValidationError) else error)
+            console.error(in_words(error) if isinstance(error, ValidationError) else words_of(error))
             raise typer.Exit(BAD_INPUT) from error
         except (KeyboardInterrupt, Exception) as error:
             if not _from_interrupt(error):

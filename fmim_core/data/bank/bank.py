@@ -110,7 +110,7 @@ class Bank:
             states = {name: (self.path / name).stat() for name in FILES}  # before anything is read
             files = {name: [of.st_size, of.st_mtime_ns, of.st_ctime_ns, of.st_ino] for name, of in states.items()}
             stamp = json.dumps({"content": self.fingerprint, "files": files})
-            with suppress(OSError, Damaged):
+            with suppress(OSError, ValueError):
                 if read_file(self.path / STAMP) == stamp.encode():
                     return
             self._check_content()

@@ -18,6 +18,7 @@ import numpy as np
 
 from fmim_core.data.bank.bank import hash_all
 from fmim_core.data.images.limits import ImageProblem
+from fmim_core.records import check_place
 
 BLOCK_IMAGES, BLOCK_BYTES = 256, 2**25  # whichever is less: what a build holds in memory, and what a crash may cost
 LOG, IMAGES = "blocks.jsonl", "bank/images.u8"
@@ -33,6 +34,7 @@ def building_folder(folder: Path) -> Iterator[Path]:
     Where the lock cannot be had, on a file system without locks or in another user's folder, yield a folder that is
     gone afterwards: processes then build side by side without harm, and the first bank that is finished counts.
     """
+    check_place(folder.parent)
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = folder.with_suffix(".lock")
     with ExitStack() as opened:

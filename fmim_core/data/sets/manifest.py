@@ -165,12 +165,22 @@ def _inside(root: Path, name: str) -> str | None:
     return path.removeprefix(inside).replace(os.sep, "/") if path.startswith(inside) else None
 
 
+def _kind_there(path: Path) -> str | None:
+    """Return what is there in place of a file; None where nothing is."""
+    try:
+        return other_than_file(path)
+    except PermissionError:
+        return "in a folder whose permissions forbid it to be read"
+    except OSError:
+        return None
+
+
 def _check_files(root: Path, images: Sequence[str | None], places: Sequence[str], findings: Findings) -> None:
     """Add the images that are not there, are no files, or lie outside `root` behind a link; nothing is opened."""
     missing = [image for image in images if image and not os.path.isfile(root / image)]
-    other = {image: other_than_file(root / image) for image in missing if os.path.exists(root / image)}
+    other = {image: kind for image in missing if (kind := _kind_there(root / image))}
     findings.error("missing image files", [shortened(image) for image in missing if image not in other])
-    findings.error("images that are not files", [f"{shortened(image)} ({kind})" for image, kind in other.items()])
+    findings.error("images that cannot be read", [f"{shortened(image)} ({kind})" for image, kind in other.items()])
     on_disk = cache(lambda folder: {caseless(path.name): path.name for path in folder.glob("*")})  # none if unreadable
     there = [(image, on_disk((root / image).parent).get(caseless(Path(image).name))) for image in missing]
     otherwise = [f"{image} (found {name!r})" for image, name in there if name and name != Path(image).name]

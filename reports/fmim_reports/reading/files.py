@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -17,6 +18,7 @@ from fmim_core.records import (
     ReferenceEntry,
     SelectionFile,
     StudyFile,
+    forbidden,
     study_path,
 )
 
@@ -173,9 +175,11 @@ def read_records(out: Path, study: StudyFile, problems: list[Problem]) -> Record
     """Return the well-formed records of this study by what they are of; others become problems."""
     found: Records = {}
     folder = out / "records"
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    beside = {name.removesuffix(".json") + QUERIES_ENDING for name in names}  # they are read with their records
-    for path in (folder / name for name in names if name not in beside):
+    if folder.is_dir() and not os.access(folder, os.R_OK):
+        raise forbidden(folder)
+    paths = sorted(folder.glob("*"))
+    beside = {path.name.removesuffix(".json") + QUERIES_ENDING for path in paths}  # they are read with their records
+    for path in (path for path in paths if path.name not in beside):
         try:
             record = _record(path, study)
         except ValueError as error:

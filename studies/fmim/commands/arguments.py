@@ -9,6 +9,7 @@ import typer
 
 from fmim.printing import warn
 from fmim.runner.tracking.address import TrackingAddress
+from fmim_core.records import check_place
 
 
 def complete_study(incomplete: str) -> list[str]:
@@ -70,8 +71,9 @@ def new_folder(option: str, path: Path) -> Path:
     """Return the folder that an option names, if there is nothing in it yet.
 
     Raises:
-        ValueError: it is a file, or something is in it.
+        ValueError: it is a file, something is in it, or this user may not write there.
     """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise ValueError(f"{option} {path} exists and is not overwritten: give a new or an empty folder")
+    check_place(path)
     return path

@@ -24,7 +24,7 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.data.source import Progress, Source
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.machine import cores
-from fmim_core.records import StudyFile
+from fmim_core.records import StudyFile, forbidden
 from fmim_core.suggestions import did_you_mean_path
 
 Side = Literal["", "L", "R"]
@@ -141,6 +141,8 @@ def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side
         return images_of_files([path], study.data.channels, side)
     if named or not path.is_dir():
         return _of_data_set(place, study, root)
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise forbidden(path)
     if not (files := image_files(path)):
         raise ValueError(f"there are no images in the folder {place}; allowed: {', '.join(sorted(SUFFIXES))}")
     return replace(images_of_files(files, study.data.channels, side), origin=place)

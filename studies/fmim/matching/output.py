@@ -18,7 +18,7 @@ from PIL import Image
 from fmim.matching.images import GivenImages
 from fmim.printing import TextConsole, TextTable
 from fmim_core.data.images.sheet import INK, MATCH, QUIET, SIDE_WORDS, TILE, Row, Text, Tile, picture_sheet, visit_name
-from fmim_core.records import without_controls, write_bytes, write_text
+from fmim_core.records import check_place, without_controls, write_bytes, write_text
 
 if TYPE_CHECKING:
     from fmim.matching.model import Ranking  # with torch, whose import is slow
@@ -41,6 +41,7 @@ def check_embeddings_file(path: Path) -> None:
         raise ValueError(f"--to {path}: the name must end in {' or '.join(WRITERS)}")
     if path.exists():
         raise ValueError(f"--to {path} exists and is not overwritten: give another name or move it")
+    check_place(path.parent)
 
 
 def write_embeddings(path: Path, about: pd.DataFrame, embeddings: np.ndarray, sentence: str) -> None:

@@ -48,6 +48,7 @@ from fmim_core.records import (
     progress_path,
     read_records,
     remove_parts,
+    words_of,
 )
 from fmim_reports.reading.results import Results
 
@@ -172,7 +173,7 @@ class _Execution:
             raise
         except OSError as error:  # a full disk, Ray or the folder gone
             code = SOME_FAILED
-            self.observer.error(f"{error}. The same command resumes from the records that are there")
+            self.observer.error(f"{words_of(error)}. The same command resumes from the records that are there")
         finally:  # whatever becomes of trials and report, no run may stay RUNNING
             self.observer.stage("bringing MLflow up to date: the answer, the report, and the selected models")
             tracker.close(STATUS_OF_STUDY[code], out)

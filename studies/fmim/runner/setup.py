@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from fmim.runner.folder.study_folder import check_folder, nearest_place
+from fmim.runner.folder.study_folder import check_folder
 from fmim.runner.tracking.address import TrackingAddress
-from fmim_core.records import StudyFile
+from fmim_core.records import StudyFile, check_place
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,8 @@ class Setup:
         """
         mirror = () if self.fresh else self.tracking.files_in(self.folder)
         check_folder(self.folder, study, self.fresh, mirror)
-        place = nearest_place(self.banks)
-        if not place.is_dir():
-            raise ValueError(f"--banks {self.banks}: {place} is a file: give another folder")
+        if not self.banks.is_dir():
+            check_place(self.banks)
 
     def check_selected_on(self, data_fingerprint: str) -> None:
         """Raise a `ValueError` if the selection was made on another data set, perhaps on these test subjects."""

@@ -20,7 +20,6 @@ from fmim.runner.folder.locks import owner
 from fmim.runner.schedule.progress import ArmProgress, StudyProgress
 from fmim.runner.search.selection import Outcome
 from fmim_core.records import (
-    Damaged,
     ProgressFile,
     SelectionFile,
     StudyFile,
@@ -93,7 +92,7 @@ class StudyStatus:
 
     def __init__(self, out: Path) -> None:
         self.out, self.study, self.owner, written = out, StudyFile.read(study_path(out)), owner(out), None
-        with suppress(Damaged, FileNotFoundError):  # it is written again when the study runs
+        with suppress(ValueError, FileNotFoundError):  # it is written again when the study runs
             written = ProgressFile.read(progress_path(out))
         lengths, reused = (written.lengths, written.reused) if written else ({}, {})
         self.progress = StudyProgress(self.study, lengths, self.study.executions[-1].slots, reused)

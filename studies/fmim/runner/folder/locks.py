@@ -44,7 +44,7 @@ def owner(out: Path) -> str | None:
     Nothing is written.
     """
     path = out / LOCK
-    if not path.is_file():
+    if not path.is_file() or not os.access(path, os.R_OK):
         return None
     with path.open(encoding="utf-8", errors="replace") as file:
         try:

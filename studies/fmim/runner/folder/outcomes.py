@@ -89,8 +89,9 @@ def _has_weights(out: Path, record: Record, remade: bool) -> bool:
     Reading them takes seconds a gigabyte: only where lost ones are to be made again, and damaged ones are set aside.
     """
     path = checkpoint_path(out, record.trial)
+    whole = ends_whole(path)  # raises where this user may not read it
     if not remade:
-        return ends_whole(path)
+        return whole
     try:
         kept_weights(out, record)
     except Damaged:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fmim.runner.folder.locks import one_at_a_time, owner
-from fmim_core.records import write_text
+from fmim_core.records import words_of, write_text
 from fmim_reports.across.overview import is_foreign, overview_page, read_overview
 
 
@@ -34,4 +34,4 @@ def update_overview(folder: Path, warn: Callable[[str], None]) -> None:
     try:
         write_overview(folder)
     except (ValueError, OSError) as error:
-        warn(f"the overview of studies is not up to date: {error}")
+        warn(f"the overview of studies is not up to date: {words_of(error)}")

@@ -18,6 +18,8 @@ from fmim_core.records import (
     Record,
     SelectionFile,
     StudyFile,
+    check_place,
+    forbidden,
     read_record,
     read_records,
     study_path,
@@ -53,12 +55,12 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
         ValueError: it or what it would lie in is a file or cannot be written to; or it holds what no study writes,
             belongs to another study, or has a document that is damaged and cannot be made again.
     """
-    place = nearest_place(out)
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        what = "cannot be written to" if place.is_dir() else "is a file"
-        raise ValueError(f"--out {out}: {place} {what}; give another folder")
+    check_place(out)
     if not out.exists():
         return
+    for path in (out / LOCK, *(out / name for name in FOLDERS), *out.glob("report/*/")):
+        if os.path.lexists(path) and not os.access(path, os.R_OK | os.W_OK):
+            raise forbidden(path, "written to")
     if not fresh:
         _check_decisions(out)
     foreign = sorted(_foreign(out, mirror))
@@ -75,11 +77,6 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
                 f"{out} belongs to the study {document.study!r}, not to {study!r}: give another --out, or --fresh to "
                 "move it aside and start over"
             )
-
-
-def nearest_place(path: Path) -> Path:
-    """Return the path, or the nearest folder above it that there is, or what is there in its stead."""
-    return next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
 
 
 def _check_decisions(out: Path) -> None:

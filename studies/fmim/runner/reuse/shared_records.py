@@ -22,6 +22,7 @@ from fmim_core.records import (
     read_queries,
     record_path,
     trials_with_result,
+    words_of,
 )
 from fmim_core.trial.checkpoint import checkpoint_path, kept_weights, read_checkpoint
 from fmim_core.trial.spec import TrialSpec
@@ -62,14 +63,14 @@ def write_copy(path: Path, record: Record, spec: TrialSpec, out: Path, folder: s
         path: where the record lies.
         folder: how the record calls the folder of its study; None if it is this one.
     """
-    theirs = path.parents[1]
+    theirs, origin = path.parents[1], _origin(path, record, folder)
     if record.queries_sha256 is not None:
         link_or_copy(queries_path(theirs, record.trial), queries_path(out, spec.id))
     if spec.keeps_model and record.status == "completed":
         link_or_copy(checkpoint_path(theirs, record.trial), checkpoint_path(out, spec.id))
     taken = record.changed(
         {name: value for name, value in dict(spec.record(record.started_at)).items() if name in OF_THE_STUDY}
-        | {"reused_from": _origin(path, record, folder)}
+        | {"reused_from": origin}
     )
     taken.save(out)
     return taken
@@ -145,13 +146,13 @@ class SharedRecords:
         for path, folder in self._found(spec):
             where = folder or THIS_STUDY
             try:
-                record = read_usable(path, spec, self._on_gpu)
+                taken = write_copy(path, read_usable(path, spec, self._on_gpu), spec, self._out, folder)
             except (ValueError, OSError) as why:
-                if (where, str(why)) not in self._told:
-                    self._told.add((where, str(why)))
-                    self._tell(f"results of {where} are not reused: {why}")
+                told = where, str(getattr(why, "strerror", why))  # of a folder that is gone once, not of each file
+                if told not in self._told:
+                    self._told.add(told)
+                    self._tell(f"results of {where} are not reused: {words_of(why)}")
                 continue
-            taken = write_copy(path, record, spec, self._out, folder)
             self.reused[taken.reused_from.where if taken.reused_from else where] += 1
             return taken
         return None

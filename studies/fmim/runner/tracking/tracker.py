@@ -187,13 +187,13 @@ def mirror_study(out: Path, study: StudyFile, address: TrackingAddress, tell: Ca
     check_folder(out, study.study, mirror=address.files_in(out.absolute()))
 
     def leave_out(path: Path, damaged: ValueError) -> None:
-        tell(f"{damaged}: left out; the next start sets it aside, and runs its trial again")
+        tell(f"{damaged}: left out")
 
     with locked(out) as unlocked:
         if unlocked:
             tell(unlocked)
         last = study.executions[-1]
-        tracker = Tracker(address, Identity.of(study), lambda: read_records(out, leave_out), tell)
+        tracker = Tracker(address, Identity.of(study), lambda: read_records(out, leave_out, ValueError), tell)
         whole = tracker.close(STATUS_OF_STUDY[last.exit_code], out, last.ended_at)
     done = tracker.caught_up
     if whole:

@@ -47,7 +47,7 @@ x/pipe.png,5,12,,test
             "sides other than L, R, left, right or blank (1): line 2 'both'",
             "splits other than train, train_val, dev, development, test (2): line 5 'holdout', line 7 ''",
             "missing image files (1): x/none.png",
-            "images that are not files (2): x (a folder), x/pipe.png (a pipe (FIFO))",
+            "images that cannot be read (2): x (a folder), x/pipe.png (a pipe (FIFO))",
             "images named more than once (1): x/a.png",
             "subjects in both train and test (1): 4",
         ]

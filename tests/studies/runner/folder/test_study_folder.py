@@ -149,9 +149,9 @@ def test_a_file_is_no_folder_for_a_study_or_for_banks(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("a file")
     (tmp_path / "c").symlink_to(tmp_path / "nowhere")
     for fresh in (False, True):
-        refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file; give another", fresh=fresh)
+        refused(tmp_path, tmp_path / "x", f"{tmp_path}/x is a file; give another", fresh=fresh)
     for place in (tmp_path / "x", tmp_path / "c"):
-        refused(tmp_path, tmp_path / "y", f"--banks {place}/d: {place} is a file: give", banks=place / "d")
+        refused(tmp_path, tmp_path / "y", f"{place}/d cannot be a folder: {place} is a file", banks=place / "d")
 
 
 def test_a_folder_of_another_version_is_refused_by_it_and_may_be_moved_aside(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import fmim
 from fmim.declare import Study
 from fmim.plan import Plan
 from fmim.printing import TextConsole
-from fmim.runner.reuse.equal_trials import Reused, earlier_trials, reused_before
-from fmim.runner.reuse.shared_records import read_usable
+from fmim.runner.reuse.equal_trials import EarlierTrials, Reused, earlier_trials, reused_before
+from fmim.runner.reuse.shared_records import SharedRecords, read_usable
 from fmim.runner.run import check_plan
 from fmim.runner.setup import Setup
 from fmim_core.data.bank.building import find_bank
@@ -234,6 +234,23 @@ def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: tuple[TrialSpec,
     write_checkpoint(weights, of_another | {"fingerprint": "0" * 64})
     with pytest.raises(ValueError, match="weights of another trial"):
         read_usable(path, spec, on_gpu=False)
+
+
+def test_a_study_that_is_deleted_while_its_records_are_taken_over_leaves_nothing_half_and_is_told_once(
+    copied: tuple[TrialSpec, Record, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, _, path = copied
+    told, earlier = list[str](), EarlierTrials(tmp_path, {spec.fingerprint: [path, path.with_name("other.json")]})
+
+    def read_and_lose(*arguments: Any) -> Record:
+        found = read_usable(*arguments)
+        shutil.rmtree(path.parents[1])
+        return found
+
+    monkeypatch.setattr("fmim.runner.reuse.shared_records.read_usable", read_and_lose)
+    shared = SharedRecords(tmp_path / "new", earlier, tell=told.append)
+    assert shared.take_over(spec) is None
+    assert (len(told), list((tmp_path / "new").rglob("*"))) == (1, [])
 
 
 def test_only_complete_trials_of_the_same_data_seed_and_version_are_found(
