@@ -25,26 +25,27 @@ from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 RETRIES = 3  # of a trial whose worker or node died, from its checkpoint; errors inside a training are never retried
 WORKER_S = 60.0  # for a worker to start and to import this program
 LAST_LINES = 5  # of a log, in a message
+REPORT_S = 1.0  # from one report of a worker to the next: each keeps the worker waiting, and takes the driver 10 ms
 
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a worker after each epoch.
+    """The report of a worker after its trial's first epoch, about every second from then on, and at the end.
 
     It is one object, since Tune takes mappings apart and keeps moving averages of every number in them.
 
-    row: of the epoch. record: at the end of the trial. so_far: before, what is to be kept of it if the worker dies.
-    if_stopped: its record if its search stops it now.
+    rows: of the epochs since the last report. record: at the end of the trial. so_far: before, what is to be kept of it
+    if the worker dies. if_stopped: its record if its search stops it now.
     """
 
-    row: EpochRow | None
+    rows: tuple[EpochRow, ...]
     record: Record | None
     so_far: SoFar | None
     if_stopped: Record | None
 
 
 class StudyTrainable(tune.Trainable):
-    """One trial after the other in a reused worker process; a step is an epoch."""
+    """One trial after the other in a reused worker process; a step is the epochs of one report."""
 
     def setup(  # type: ignore[override]
         self, config: dict[str, Any], trial: type[Trial], settings: RunSettings, threads: int, code: Code | None
@@ -59,14 +60,20 @@ class StudyTrainable(tune.Trainable):
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
         self._trial = self._of(TrialSpec.model_validate_json(new_config["spec"]), self._settings)
+        self._due = 0.0
         return True
 
     def step(self) -> dict[str, Any]:
-        trial = self._trial
-        row = trial.step()
+        trial, rows, due = self._trial, list[EpochRow](), False
+        while not due:
+            if (row := trial.step()) is not None:
+                rows.append(row)
+            # Its search may stop a trial with rungs after any epoch.
+            due = trial.over or bool(trial.spec.rungs) or time.monotonic() >= self._due
+        self._due = time.monotonic() + REPORT_S
         so_far = None if trial.over else trial.so_far
         if_stopped = trial.stopped() if trial.spec.rungs and not trial.over else None
-        return {"report": Report(row, trial.record, so_far, if_stopped), "done": trial.over}
+        return {"report": Report(tuple(rows), trial.record, so_far, if_stopped), "done": trial.over}
 
 
 class PlanSearcher(Searcher):
@@ -184,8 +191,8 @@ class Driver(tune.Callback):
         if report.so_far is not None:
             given.so_far, given.heard_at = report.so_far, time.monotonic()
         given.ended, self._deaths_allowed = report.record or given.ended, math.inf
-        if report.row is not None:
-            self._source.epoch(given.spec, report.row)
+        for row in report.rows:
+            self._source.epoch(given.spec, row)
 
     def on_trial_complete(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         given, out = self._given.pop(trial.trial_id), self._settings.out

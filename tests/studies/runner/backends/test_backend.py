@@ -14,7 +14,7 @@ import torch
 from fmim.runner.backends.backend import Inline, allot
 from fmim.runner.backends.ray_backend import RayBackend, fault_of_bank
 from fmim.runner.backends.ray_cluster import cluster_for
-from fmim.runner.backends.ray_driver import Driver, nothing_heard, record_of_dead_worker
+from fmim.runner.backends.ray_driver import Driver, StudyTrainable, nothing_heard, record_of_dead_worker
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
@@ -23,7 +23,7 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.machine import cores
 from fmim_core.records import Cost, Record, SoFar, record_path
 from fmim_core.trial.trial import RunSettings, Trial
-from tests.benchmarks.runner import idle_plan
+from tests.benchmarks.runner import IdleTrial, idle_plan
 from tests.support.documents import AT
 from tests.support.mini_study import MINI, first_search_trials, mini_plan
 
@@ -176,3 +176,16 @@ def test_trials_whose_workers_die_end_no_run_in_which_another_trains_a_long_epoc
     driver.on_trial_recover(0, [], training)  # type: ignore[arg-type]
     with pytest.raises(ConnectionError, match="10 Ray workers died"):
         driver.on_step_begin(0, [])
+
+
+@pytest.mark.parametrize(("rungs", "reported"), [((), [[1], [2, 3, 4]]), ((2,), [[1], [2], [3], [4]])])
+def test_a_worker_reports_its_first_epoch_at_once_and_short_ones_together(
+    tiny_bank: Bank, tmp_path: Path, rungs: tuple[int, ...], reported: list[list[int]]
+) -> None:
+    spec = first_search_trials(mini_plan(epochs=4), tiny_bank)[0].model_copy(update={"rungs": rungs})
+    worker = StudyTrainable.__new__(StudyTrainable)  # a worker of Ray alone can be one in full
+    given = {"spec": spec.model_dump_json()}
+    worker.setup(given, IdleTrial, RunSettings(tmp_path, "cpu"), torch.get_num_threads(), None)
+    results = [worker.step() for _ in reported]
+    assert [[row.epoch for row in result["report"].rows] for result in results] == reported
+    assert [result["done"] for result in results] == [False] * (len(reported) - 1) + [True]
