@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.machine import cores
+from fmim_core.machine import cores, keep_freed_memory
 from fmim_core.records import EpochRow, Place, Record
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
@@ -129,6 +129,7 @@ class Inline(Backend):
     def run(self, trials: TrialSource, out: Path, number: int) -> None:
         """Run one trial after the other."""
         torch.set_num_threads(self.threads)
+        keep_freed_memory()
         settings = self.settings(out)
         while (spec := trials.next()) is not None:
             trials.started(spec)

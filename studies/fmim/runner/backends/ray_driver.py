@@ -17,6 +17,7 @@ from ray.tune.search import Searcher
 from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import TrialSource
 from fmim.runner.backends.ray_cluster import RayCluster
+from fmim_core.machine import keep_freed_memory
 from fmim_core.records import Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
 from fmim_core.trial.cost import cut_off, earlier_attempts
 from fmim_core.trial.spec import TrialSpec
@@ -55,6 +56,7 @@ class StudyTrainable(tune.Trainable):
         if code is not None:
             run_code(code, settings.out / "code", alone=True)
         torch.set_num_threads(threads)
+        keep_freed_memory()
         self._of, self._settings = trial, settings
         self.reset_config(config)
 
