@@ -9,6 +9,7 @@ data sheet of the H200 SXM, without sparsity; convolutions and batch norms reach
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ from fmim_core.triplets.similarities import Similarities, unit
 from fmim_core.triplets.statistics import StatisticsCollector
 from tests.benchmarks.measurement import Measurement
 from tests.benchmarks.retrieval import DIMENSIONS, ON_GPU_S, chestxray14_identities
-from tests.benchmarks.step import BARE, PAPER, WHOLE, Size, train_config
+from tests.benchmarks.step import BARE, PAPER, Size, train_config
 
 PEAK = {"bfloat16": 989e12, "tf32": 494e12, "float32": 67e12, "float64": 67e12}  # of tensor cores, but for float32
 BANDWIDTH, LAUNCH_S, KERNEL_S = 4.8e12, 5e-6, 2e-6  # bytes a second; of a launch by the host; of the smallest kernel
@@ -91,12 +92,8 @@ class Counter(TorchDispatchMode):
         changed = [given.get(one.name) for one in func._schema.arguments if one.alias_info and one.alias_info.is_write]
         count = flop_registry.get(func.overloadpacket)
         operations = float(count(*args, **kwargs, out_val=out)) if count else 0.0
-        kind = (
-            str(next(one.dtype for one in tree_leaves(args) if isinstance(one, Tensor))).removeprefix("torch.")
-            if count
-            else "float32"
-        )
-        peak = PEAK[self._convolutions if kind == "float32" and "convolution" in name else kind]
+        kind = next((str(one.dtype)[6:] for one in tree_leaves(args) if isinstance(one, Tensor)), "")  # after `torch.`
+        peak = PEAK.get(self._convolutions if kind == "float32" and "convolution" in name else kind, math.inf)
         moved = _bytes((args, kwargs)) + _bytes((changed, out))
         launches = 2 if name == "aten::convolution_backward" else 1  # for the images, and for the weights
         seconds = max(operations / peak, moved / BANDWIDTH, launches * KERNEL_S)
@@ -116,8 +113,8 @@ def measure(device: torch.device, sizes: tuple[Size, ...] = SIZES) -> Iterator[M
         phases = step_work(size)
         whole, bare = (sum((phases[name] for name in some), Work()) for some in (phases, BACKBONE))
         what = f"bound of a step on an H200, {size.name}, {size.precision}"
-        yield Measurement("roofline", what, whole.bound, BARE, bare.bound, None, str(whole))
-        yield Measurement("roofline", "  as one CUDA graph", whole.seconds, BARE, bare.seconds, WHOLE)
+        yield Measurement("roofline", what, whole.bound, BARE, bare.bound, note=str(whole))
+        yield Measurement("roofline", "  as one CUDA graph", whole.seconds, BARE, bare.seconds)
         for name, work in phases.items():
             yield Measurement("roofline", f"  of it {name}", work.bound, "the whole step", whole.bound, note=str(work))
     work, what = retrieval_work(), "bound on an H200 of a retrieval of ChestX-ray14's size"
