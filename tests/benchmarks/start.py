@@ -40,7 +40,7 @@ class Idle(tune.Trainable):
 
 ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
 with tempfile.TemporaryDirectory() as folder:
-    trials = tune.TuneConfig(num_samples=ray.cluster_resources()["CPU"])
+    trials = tune.TuneConfig(num_samples=int(ray.cluster_resources()["CPU"]))
     tune.Tuner(tune.with_resources(Idle, {"cpu": 1}), tune_config=trials,
                run_config=tune.RunConfig(storage_path=folder, verbose=0)).fit()
 print("done", flush=True)
@@ -79,7 +79,7 @@ def _bare() -> float:
     begun = time.perf_counter()
     with subprocess.Popen([sys.executable, "-c", BARE], stdout=subprocess.PIPE) as program:
         assert program.stdout is not None
-        assert program.stdout.readline() == b"done\n"
+        assert b"done\n" in program.stdout
         return time.perf_counter() - begun
 
 
