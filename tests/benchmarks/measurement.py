@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -58,6 +58,11 @@ def fastest(functions: dict[str, Callable[[], Any]], repeats: int, warm_up: int 
             synchronise()
             best[name] = min(best[name], time.perf_counter() - start)
     return best
+
+
+def median_pair(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
+    """Return both of the run with the median ratio, of runs in turn: whatever else ran then slowed both."""
+    return sorted(zip(ours, theirs, strict=True), key=lambda pair: pair[0] / pair[1])[len(ours) // 2]
 
 
 def resident_mib(what: Literal["VmRSS", "VmHWM"]) -> float:

@@ -18,7 +18,7 @@ from pytorch_metric_learning.utils.inference import CustomKNN
 from sklearn.metrics import average_precision_score
 
 from fmim_core.metrics import retrieval
-from tests.benchmarks.measurement import Measurement, alone, synchronise
+from tests.benchmarks.measurement import Measurement, alone, median_pair, synchronise
 
 DIMENSIONS = 128
 LARGE = 100_000
@@ -104,9 +104,10 @@ def measure(
         seconds, at_r = timed(pytorch_metric_learning, *data)
         theirs.append(seconds)
     best, what = min(ours), "every metric, 12 years, ChestX-ray14's size"
+    pair = median_pair(ours, theirs)
     note = f"mAP@R differs by {abs(at_r - scores['mAP_at_R']):.1e}"
     against = "pytorch-metric-learning, mAP@R alone"
-    yield Measurement("retrieval", what, best, against, min(theirs), PEER, note)
+    yield Measurement("retrieval", what, pair[0], against, pair[1], PEER, note)
     if device.type == "cuda":
         yield Measurement("retrieval", what, best, "100 ms", ON_GPU_S, 1.0)
     else:

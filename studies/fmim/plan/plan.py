@@ -234,10 +234,16 @@ class Plan:
         parts = {"arm": planned.entry.name, "number": 0, "configuration": {}, "reference": planned.reference}
         return self._specs("reference", range(planned.entry.replicates), planned.train, bank, **parts)
 
-    def possible(self, bank: BankOfTrials, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
+    def possible(
+        self,
+        bank: BankOfTrials,
+        proposed: Callable[[str, int], Sequence[Configuration]],
+        won: Callable[[str, int], bool] = lambda arm, number: True,
+    ) -> list[TrialSpec]:
         """Return every trial there can be, whichever configurations win.
 
-        `proposed` says those of an arm, by its name and search split, where none are listed.
+        `proposed` says those of an arm, by its name and search split, where none are listed; `won`, by the arm's name
+        and their number, which have trials of a winner.
         """
         specs: list[TrialSpec] = []
         for search_split in range(self.search_splits):
@@ -245,7 +251,10 @@ class Plan:
                 for number, configuration in enumerate(arm.listed or proposed(arm.name, search_split)):
                     if self.study.search:
                         specs += self.search(arm, number, configuration, bank, search_split)
-                        specs += [] if search_split else self.vary(arm, number, configuration, bank)
+                    if not won(arm.name, number):
+                        continue
+                    if self.study.search and not search_split:
+                        specs += self.vary(arm, number, configuration, bank)
                     specs += self.replicate(arm, number, configuration, bank, search_split)
         return specs + [spec for planned in self.references for spec in self.reference(planned, bank)]
 

@@ -23,6 +23,7 @@ from fmim_core.records import (
     read_records,
     set_aside,
     study_path,
+    trial_name,
 )
 from fmim_core.trial.checkpoint import checkpoint_path, ends_whole, kept_weights
 
@@ -46,7 +47,14 @@ def outcomes_of_plan(
     """
     proposals, old = _proposals(out, plan, bank, warn), StudyFile.find(study_path(out))
     _check_arms(out, old, plan, proposals)
-    planned = {spec.id: spec for spec in plan.possible(bank, proposals.of)}
+    # To make the trials that follow a winner takes seconds for thousands of configurations: only where one was.
+    names = [path.stem.split(".") for path in (out / "records").glob("*.json")]
+    won = {".".join(name[:2]) for name in names if len(name) > 3 or not name[-1].startswith("fold")}
+
+    def has_won(arm: str, number: int) -> bool:
+        return trial_name(arm, number, "search", 0).rpartition(".")[0] in won
+
+    planned = {spec.id: spec for spec in plan.possible(bank, proposals.of, has_won)}
     sampled = {arm.name for arm in plan.arms if arm.listed is None}
     outcomes: dict[str, Outcome] = {}
     lost, foreign, weightless = [], [], list[str]()
