@@ -84,7 +84,7 @@ def check_place(path: Path) -> None:
 
 def forbidden(path: Path, what: str = "read") -> ValueError:
     """Return the error of a file or folder that this user may not use so."""
-    return ValueError(f"{path} cannot be {what}, since its permissions forbid it: change them, or use a copy of yours")
+    return ValueError(f"{path} cannot be {what}: its permissions forbid it; change them, or use a copy of your own")
 
 
 def words_of(error: Exception) -> str:
@@ -92,7 +92,7 @@ def words_of(error: Exception) -> str:
     if not isinstance(error, OSError) or error.filename is None:
         return str(error)
     denied = isinstance(error, PermissionError)
-    return f"{error.filename}: {error.strerror}" + "; change its permissions, or use a copy of yours" * denied
+    return f"{error.filename}: {error.strerror}" + "; change its permissions, or use a copy of your own" * denied
 
 
 def read_file(path: Path, where: str = "") -> bytes:
