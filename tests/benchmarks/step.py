@@ -18,6 +18,7 @@ from fmim_core.data.bank.building import build_bank
 from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
+from fmim_core.machine import keep_freed_memory
 from fmim_core.seeding import torch_generator
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.device import Captured, Precision, embeddings_of, float32_defined
@@ -27,13 +28,16 @@ from fmim_core.triplets.statistics import StatisticsCollector
 from tests.benchmarks.measurement import Measurement, fastest, synchronise
 
 BARE = "the bare backbone's step"
-WHOLE, DATA, BEST = 1.10, 0.05, 0.011
-"""What is asked on a GPU: of the whole step, of its data, and of the best mode's step in seconds."""
+WHOLE, WHOLE_ON_CPU, DATA, BEST = 1.10, 1.15, 0.05, 0.011
+"""What is asked: of the whole step; on a GPU also of its data, and of the best mode's step in seconds."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A training whose step is timed, by epochs of `steps`; the `best` mode is also timed with streamed images."""
+    """A training whose step is timed, by epochs of `steps`; the `best` mode is also timed with streamed images.
+
+    asked: the largest ratio of the whole step to the bare one, or None.
+    """
 
     name: str
     model: str
@@ -44,17 +48,19 @@ class Size:
     steps: int = 10
     repeats: int = 5
     best: bool = False
+    asked: float | None = WHOLE
 
     def shrunk(self, compiles: bool) -> Size:
         """Return a size of a moment that goes the same ways, but for what is compiled."""
-        small = replace(self, name=f"tiny, not {self.name}", model="small", crop=32, subjects=4, steps=2, repeats=1)
+        tiny = replace(self, name=f"tiny, not {self.name}", model="small", crop=32, subjects=4, asked=None)
+        small = replace(tiny, steps=2, repeats=1)
         return small if compiles else replace(small, compile="none")
 
 
 PAPER = Size("ResNet-18, 256 px, batch 128", "resnet18", 256, 32)
 ON_CPU = (
-    Size("small net, 64 px, batch 64", "small", 64, 16, steps=5),
-    Size("ResNet-18, 64 px, batch 32", "resnet18", 64, 8, steps=2, repeats=3),
+    Size("small net, 64 px, batch 64", "small", 64, 16, steps=5, asked=WHOLE_ON_CPU),
+    Size("ResNet-18, 64 px, batch 32", "resnet18", 64, 8, steps=2, repeats=3, asked=WHOLE_ON_CPU),
 )
 ON_GPU = (
     replace(PAPER, name=f"{PAPER.name}, float32"),
@@ -76,6 +82,7 @@ def measure(device: torch.device, repeats: int | None = None, tiny: bool = False
         repeats: instead of each size's own.
         tiny: a network, images and a batch so small that the lines for a GPU can be tried on a CPU.
     """
+    keep_freed_memory()  # as every trial does
     on_gpu = device.type == "cuda"
     sizes: tuple[Size, ...] = ON_GPU if on_gpu or tiny else ON_CPU
     shared: tuple[Size, ...] = SHARED if on_gpu else SHARED[:1] if tiny else ()
@@ -131,8 +138,7 @@ def _compare(size: Size, bank: Bank, device: torch.device) -> Iterator[Measureme
         best = {part: seconds / size.steps for part, seconds in fastest(functions, size.repeats, warm_up=1).items()}
     step = best["whole"]
     note = f"first epoch: {first - size.steps * step:.1f} s more" if size.compile != "none" else ""
-    asked = WHOLE if on_gpu else None
-    yield Measurement("step", f"whole step, {size.name}", step, BARE, best["backbone"], asked, note)
+    yield Measurement("step", f"whole step, {size.name}", step, BARE, best["backbone"], size.asked, note)
     if size.best:
         yield Measurement("step", f"  the same, {size.name}", step, "11 ms", BEST, 1.0)
         yield Measurement("step", "  images streamed from the host", best["streamed"], "images on the GPU", step)
