@@ -49,7 +49,7 @@ class Entry:
 
 ENTRIES: dict[str, Entry] = {  # in the order of the table
     "imports": Entry(25, 10, {"repeats": 1}),
-    "start": Entry(140, 30, {"repeats": 1, "killed": False}),
+    "start": Entry(140, 45, {"repeats": 1, "killed": False}),
     "bank": Entry(80, 15, {"count": 100, "repeats": 1}),
     "loss": Entry(5, 1, {"repeats": 25}, {"repeats": 2}),
     "step": Entry(40, 10, {"repeats": 1}, {"tiny": True}),

@@ -151,7 +151,7 @@ def show_next(out: Path, console: TextConsole) -> None:
     folder = shlex.quote(os.path.relpath(out))
     steps = {
         f"fmim status {folder}": "progress of each arm",
-        f"fmim ui {folder}": "all trials in MLflow",
+        f"fmim ui {folder}": "the trials in MLflow",
         f"fmim match {folder} QUERY --arm ARM --gallery TABLE": "find people on images",
     }
     for command, what in steps.items():
