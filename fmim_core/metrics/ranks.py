@@ -105,8 +105,8 @@ class Ranked(NamedTuple):
 
 
 def tile_of(device: torch.device) -> tuple[int, int]:
-    """Return how many queries and images to compare at a time: 32 MiB of similarities, or what fills a GPU."""
-    return (256, 16384) if device.type == "cpu" else (1024, 16384)
+    """Return how many queries and images to compare at a time: they stay in cache (2 MiB a core), or fill a GPU."""
+    return (256, 1024 * torch.get_num_threads()) if device.type == "cpu" else (1024, 16384)
 
 
 def ranked_blocks(
@@ -176,31 +176,8 @@ def _nearest_other(query: ExactVectors, gallery: ExactVectors, start: Tensor, si
     return places.gather(1, values.argmax(dim=1, keepdim=True))[:, 0]
 
 
-FEW = 1 / 4
-"""Share of the values up to which it is faster to look at them alone."""
-
-
-def _within_reach(values: Tensor, thresholds: Tensor) -> Tensor:
-    """Return the values `(B, N)` that are >= a threshold `(B, T)` of their row, `(B, M)` with padding; all if many are.
-
-    Of similarities to trained embeddings they are few. NumPy finds them in one thread: each of torch's passes over a
-    tile has all threads wait for each other, which takes longest where other programs run.
-    """
-    lowest = thresholds.masked_fill(thresholds == -torch.inf, torch.inf).amin(dim=1, keepdim=True)
-    found = np.flatnonzero(values.numpy() >= lowest.numpy())
-    if len(found) > FEW * values.numel():
-        return values
-    rows = found // values.shape[1]
-    counts = np.bincount(rows, minlength=len(values))
-    kept = np.full((len(values), counts.max()), -np.inf)
-    kept[rows, np.arange(len(found)) - np.repeat(counts.cumsum() - counts, counts)] = values.numpy().ravel()[found]
-    return torch.from_numpy(kept)
-
-
 def _count_at_least(values: Tensor, thresholds: Tensor) -> Tensor:
     """Count a row's values `(B, N)` that are >= each of its thresholds `(B, T)`: `(B, T)`, whole numbers as floats."""
-    if values.device.type == "cpu":
-        values = _within_reach(values, thresholds)
     if thresholds.shape[1] > MANY:
         below = torch.searchsorted(values.sort(dim=1).values, thresholds)
         return (values.shape[1] - below).to(values.dtype)
