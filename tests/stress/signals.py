@@ -124,5 +124,5 @@ class Interrupted(Attacked):
         if self.stage == IMPORTS:
             return "pydantic" in Path(f"/proc/{process}/maps").read_text()
         if self.stage == A_RECORD:
-            return len(list(self.out.glob("**/records/*.json"))) >= due
+            return sum(len(list(study.glob("records/*.json"))) for study in self.studies) >= due
         return self.stage in self.screen
