@@ -28,7 +28,7 @@ from tests.stress.outcome import Outcome
 
 # Modules beside this one, in the order in which they run. Each has TIMES, how often it runs where nothing is said, and
 # `attempts(times, seed, folder)`, which yields an Outcome for each time; it writes below the folder alone.
-SCENARIOS: tuple[str, ...] = ("damage", "fuzz", "kills", "long_kills", "signals", "soak")
+SCENARIOS: tuple[str, ...] = ("damage", "fuzz", "kills", "long_kills", "signals", "soak", "gpus")
 
 
 def main() -> int:

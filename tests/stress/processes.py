@@ -83,14 +83,16 @@ def start(
 
 @dataclass
 class Nodes:
-    """A Ray cluster of two nodes of one CPU each on this machine, as `ray start` makes it; the second one may die.
+    """A Ray cluster of two nodes on this machine, as `ray start` makes it; the second one may die.
 
-    variables: with the cluster's token, in the environment of all that belongs to it.
+    variables: with the cluster's token, in the environment of all that belongs to it. resources: of each node, as
+    `ray start` takes them.
     """
 
     folder: Path
     address: str
     variables: Mapping[str, str]
+    resources: tuple[str, ...]
 
     @property
     def head(self) -> str:
@@ -106,7 +108,7 @@ class Nodes:
         """A node; it is there when Ray says so."""
         log = Path(f"{mark}.txt")
         ray = str(Path(sys.executable).with_name("ray"))
-        command = [ray, "start", "--block", "--num-cpus", "1", "--disable-usage-stats", *arguments]
+        command = [ray, "start", "--block", *self.resources, "--disable-usage-stats", *arguments]
         with log.open("wb") as told:
             # What this program sets for clusters of its own, which have one node, stands in this environment.
             environment = os.environ | self.variables | {MARK: mark, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1"}
@@ -126,10 +128,11 @@ class Nodes:
 
 
 @contextmanager
-def nodes(folder: Path) -> Iterator[Nodes]:
+def nodes(folder: Path, resources: tuple[str, ...] = ("--num-cpus", "1")) -> Iterator[Nodes]:
     """The head of such a cluster; all that lives of it ends with the block."""
     port = free_port()
-    cluster = Nodes(folder, f"127.0.0.1:{port}", {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)})
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    cluster = Nodes(folder, f"127.0.0.1:{port}", token, resources)
     try:
         cluster.add(cluster.head, "--head", "--port", str(port), "--include-dashboard", "false")
         yield cluster
