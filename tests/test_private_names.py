@@ -17,6 +17,7 @@ from tests.support.paths import ROOT
 from tests.test_layout import PACKAGES, files
 
 CLUSTER, TRACKING = "studies/fmim/runner/backends/ray_cluster.py", "studies/fmim/runner/tracking"
+ADMISSION = "studies/fmim/runner/backends/ray_admission.py"
 TOKEN, REFUSAL = "Ray reads its token once", "ray.init takes 20 s to say that a cluster refuses us"
 TABLES, SQL = "mlflow.store.tracking.dbmodels.models", "MLflow itself does not find artifacts that were moved"
 NAMES = [  # package, module, name in it, our file, and why nothing public does
@@ -35,11 +36,12 @@ NAMES = [  # package, module, name in it, our file, and why nothing public does
     ("mlflow", "mlflow.server", "ARTIFACT_ROOT_ENV_VAR", f"{TRACKING}/server.py", "settings of the app"),
     ("mlflow", "mlflow.server", "BACKEND_STORE_URI_ENV_VAR", f"{TRACKING}/server.py", "settings of the app"),
     ("pydicom", "pydicom.filereader", "_read_file_meta_info", "fmim_core/data/images/dicom.py", "others unpack all"),
-    ("ray", "ray._private.services", "canonicalize_bootstrap_address", CLUSTER, REFUSAL),
+    ("ray", "ray._private.services", "canonicalize_bootstrap_address", ADMISSION, REFUSAL),
+    ("ray", "ray._private", "worker._global_node", CLUSTER, "ray.shutdown ends processes by SIGTERM only"),
     ("ray", "ray._private", "worker.print_to_stdstream", CLUSTER, "it prints the last words of a raylet"),
-    ("ray", "ray._raylet", "GcsClient", CLUSTER, REFUSAL),
-    ("ray", "ray._raylet", "AuthenticationTokenLoader.instance", CLUSTER, TOKEN),
-    ("ray", "ray._raylet", "Config.initialize", CLUSTER, TOKEN),
+    ("ray", "ray._raylet", "GcsClient", ADMISSION, REFUSAL),
+    ("ray", "ray._raylet", "AuthenticationTokenLoader.instance", ADMISSION, TOKEN),
+    ("ray", "ray._raylet", "Config.initialize", ADMISSION, TOKEN),
     ("torch", "torch.utils._pytree", "tree_map_only", "fmim_core/trial/trial.py", "a state may be nested"),
 ]
 DOCUMENTED = {"_asdict", "_exit", "_fields", "start_new_thread"}  # in Python's own library

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from fmim.runner.backends.ray_cluster import TUNE_THREAD
+from fmim.runner.backends.ray_cluster import RAY_THREAD
 
 
 @contextmanager
@@ -45,14 +45,14 @@ def usable_home(warn: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def ends_without_cluster() -> Iterator[None]:
-    """Let the program end at once where Ray Tune still waits for a cluster that has gone.
+    """Let the program end at once where Ray still starts or ends, or waits for a cluster that has gone.
 
     What Ray does at exit would wait for it, too, up to a minute.
     """
     try:
         yield
     except SystemExit as end:
-        if any(thread.name == TUNE_THREAD for thread in threading.enumerate()):
+        if any(thread.name == RAY_THREAD for thread in threading.enumerate()):
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(int(end.code or 0))

@@ -53,6 +53,7 @@ STAGES = (
 TWICE = (*((SIGINT, wait, SIGINT) for wait in (0.0, 0.1, 0.5, 2.0)), (SIGTERM, 0.1, SIGINT))
 RUNS = [
     *(("run", backend, stage, (SIGINT,)) for stage in STAGES for backend in ("inline", "ray")),
+    *(("run", "ray", stage, (SIGTERM,)) for stage in STAGES[1:]),  # which Ray's own processes get as well
     *(("run", backend, None, signals) for signals in TWICE for backend in ("inline", "ray")),
     *((command, "ray", A_RECORD, (number,)) for command in ("robust", "paper") for number in (SIGINT, SIGKILL)),
 ]

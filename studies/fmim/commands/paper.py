@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -52,17 +51,13 @@ def paper(
 
 
 def whole_paper(out: Path, each: Options, console: TextConsole) -> Several:
-    """Return the studies of the paper, one of them with the winners of the selection as soon as that has any."""
-
-    def options_of(name: str) -> Options:
-        selected = out / SELECTION
-        takes = name == TAKES_WINNERS and (selected / "selection.json").is_file()
-        return each.but(study=name, selected=selected if takes else None)
+    """Return the studies of the paper, one of them with the winners of the selection."""
 
     def report() -> Path:
         from fmim_reports.whole_paper.build import build_paper
 
         return build_paper(out)
 
-    members = [Member(name, shows, partial(options_of, name)) for name, shows in PAPER_STUDIES.items()]
+    winners = {TAKES_WINNERS: SELECTION}
+    members = [Member(name, shows, each.but(study=name), winners.get(name)) for name, shows in PAPER_STUDIES.items()]
     return Several("fmim paper", out, members, report, console)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -54,7 +53,7 @@ def at_settings(out: Path, each: Options, vary: Sequence[str], console: TextCons
     Raises:
         ValueError: a field or a value that is refused, a study without comparisons, or a folder of another one.
     """
-    members = {"as_it_is": Member("as_it_is", "the study as it is", lambda: each)}
+    members = {"as_it_is": Member("as_it_is", "the study as it is", each)}
 
     def report() -> Path:
         from fmim_reports.robust.build import build_robust
@@ -74,9 +73,9 @@ def at_settings(out: Path, each: Options, vary: Sequence[str], console: TextCons
         for value in values:
             name = quote(f"{field}={value}", safe="=")
             try:
-                member = Member(name, "the rest as it is", partial(_changed, each, field, value))
+                member = Member(name, "the rest as it is", _changed(each, field, value))
                 several.options(member).check()
-                if _trained(member.given()) != _trained(each):
+                if _trained(member.given) != _trained(each):
                     members[name] = member
             except ValueError as error:
                 why = in_words(error) if isinstance(error, ValidationError) else error

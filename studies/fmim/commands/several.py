@@ -17,12 +17,13 @@ from fmim_core.records import DONE, INTERRUPTED, SOME_FAILED
 class Member:
     """One of several studies: the name of its folder, what it shows, and its options but for the folder.
 
-    These are asked for when they are needed, since they may follow from studies before it.
+    winners_of: the name of one before it, whose winners it takes.
     """
 
     name: str
     shows: str
-    given: Callable[[], Options]
+    given: Options
+    winners_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,23 @@ class Several:
     report: Callable[[], Path]
     console: TextConsole
 
-    def options(self, member: Member) -> Options:
-        """Return the options of one."""
-        return member.given().but(out=self.out / member.name, studies=self.out.absolute().parent)
+    def options(self, member: Member, its_turn: bool = False) -> Options:
+        """Return the options of one, with the winners that it takes: before its turn, only if they are all there.
+
+        Raises:
+            ValueError: it is its turn, and a winner is not there.
+        """
+        alone = member.given.but(out=self.out / member.name, studies=self.out.absolute().parent)
+        if member.winners_of is None:
+            return alone
+        with_winners = alone.but(selected=self.out / member.winners_of)
+        try:
+            with_winners.declared()
+        except ValueError:
+            if its_turn:
+                raise
+            return alone
+        return with_winners
 
     def check(self) -> None:
         """Look up every name and file of every study.
@@ -108,7 +123,7 @@ class Several:
                 self.console.say(f"({member.shows})", lead=lead, style="bold")
                 code = SOME_FAILED
                 try:
-                    options = self.options(member)
+                    options = self.options(member, its_turn=True)
                     code = run_plan(options.plan(), options.setup, display, cluster)
                 except ValueError as error:
                     if not codes:  # nothing has started

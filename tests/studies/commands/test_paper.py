@@ -54,13 +54,19 @@ def test_each_study_has_a_folder_and_shares_banks_and_mlflow_with_those_beside_t
         assert setup.studies == beside.studies == runs
 
 
-def test_baselines_take_the_winners_once_there_are_any(tmp_path: Path) -> None:
+def test_baselines_take_the_winners_once_they_are_all_there(tmp_path: Path) -> None:
+    """A selection that was interrupted has some of them: the same command refused to go on."""
     paper = paper_in(tmp_path)
     selection, *_, baselines = paper.members
     assert paper.options(baselines).selected is None
     chosen = {arm: selection_content(values, 0, 0.5) for arm, values in WINNERS.items()}
     folder = tmp_path / "runs" / "paper" / SELECTION
     folder.mkdir(parents=True)
+    write(folder / "selection.json", by_arm({arm: chosen[arm] for arm in list(chosen)[:-1]}))
+    paper.check()
+    assert paper.options(baselines).selected is None
+    with pytest.raises(ValueError, match="the selection has no winner for it"):
+        paper.options(baselines, its_turn=True)
     write(folder / "selection.json", by_arm(chosen))
     assert paper.options(baselines).selected == folder
     study, _ = paper.options(baselines).declared()

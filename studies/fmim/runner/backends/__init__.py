@@ -10,6 +10,7 @@ _SETTINGS = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # listen on the loopback interface alone, as on those systems
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # workers run on our interpreter, not on one that `uv run` makes for each
     "RAY_prestart_worker_first_driver": "0",  # Ray would wait for first workers without a word where none can start
+    "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",  # it would replace ours: SIGTERM would abort us with a stack of C++
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_DEDUP_LOGS": "1",
     "RAY_AIR_NEW_OUTPUT": "0",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import Backend, TrialSource, allot
-from fmim.runner.backends.ray_cluster import LOOK_S, TUNE_THREAD, RayCluster
+from fmim.runner.backends.ray_cluster import RayCluster, in_thread
 from fmim.runner.backends.ray_driver import RETRIES, WORKER_S, Driver, PlanSearcher, StudyTrainable, last_words
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Code
@@ -44,18 +43,23 @@ class RayBackend(Backend):
         """Return that of a cluster, as soon as it is there.
 
         Raises:
+            ConnectionError: the cluster's head has gone.
             ValueError: it is not, has not what a trial asks for, or its workers cannot run this program.
         """
         logs = cluster.logs
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        found = cls(*allot(cpus, gpus, nodes), cluster, code)
-        if cluster.address is not None:  # elsewhere may be another Python, or none of this program
-            check_workers(StudyTrainable.__module__, logs)
-        if code and (wrong := _faults(_nodes(), fault_of_code, code.model_dump_json(), seconds=WORKER_S)):
-            raise ValueError(
-                "\n  ".join([f"{code.main.path} runs in this process, but not in workers of Ray:", *wrong])
-            )
-        return found
+
+        def checked() -> RayBackend:
+            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+            found = cls(*allot(cpus, gpus, nodes), cluster, code)
+            if cluster.address is not None:  # elsewhere may be another Python, or none of this program
+                check_workers(StudyTrainable.__module__, logs)
+            if code and (wrong := _faults(_nodes(), fault_of_code, code.model_dump_json(), seconds=WORKER_S)):
+                raise ValueError(
+                    "\n  ".join([f"{code.main.path} runs in this process, but not in workers of Ray:", *wrong])
+                )
+            return found
+
+        return cluster.wait(in_thread(checked))
 
     def check(self, bank: Bank) -> None:
         """Have each node that trials may run on check its own copy of the bank, or the one that it shares.
@@ -63,12 +67,18 @@ class RayBackend(Backend):
         The node of this process is left out: the process itself has checked what is there.
 
         Raises:
+            ConnectionError: the cluster's head has gone.
             ValueError: on some nodes the bank is missing, another one, or damaged; names them and what was found.
         """
-        here = ray.get_runtime_context().get_node_id()
-        nodes = [node for node in _nodes() if node["NodeID"] != here]
-        if wrong := _faults(nodes, fault_of_bank, str(bank.path), bank.fingerprint):
-            what = f"the bank in {bank.path} cannot be used on {len(wrong)} of {len(nodes) + 1} nodes:"
+
+        def faults() -> tuple[int, list[str]]:
+            here = ray.get_runtime_context().get_node_id()
+            nodes = [node for node in _nodes() if node["NodeID"] != here]
+            return len(nodes), _faults(nodes, fault_of_bank, str(bank.path), bank.fingerprint)
+
+        others, wrong = self.cluster.wait(in_thread(faults))
+        if wrong:
+            what = f"the bank in {bank.path} cannot be used on {len(wrong)} of {others + 1} nodes:"
             to_do = "Start in a folder that all nodes share, or build the bank on each node with `fmim data prepare`."
             raise ValueError("\n  ".join([what, *wrong]) + f"\n{to_do}")
 
@@ -110,19 +120,10 @@ class RayBackend(Backend):
             self._fit(tuner, driver)
 
     def _fit(self, tuner: tune.Tuner, driver: Driver) -> None:
-        """Have Tune run everything in a thread: Ray's calls block for a minute where its head has gone."""
-        tuning = Future[tune.ResultGrid]()
-
-        def fit() -> None:
-            try:
-                tuning.set_result(tuner.fit())
-            except BaseException as error:
-                tuning.set_exception(error)
-
-        threading.Thread(target=fit, name=TUNE_THREAD, daemon=True).start()
+        """Have Tune run everything."""
+        tuning = in_thread(tuner.fit)
         try:
-            while not wait([tuning], timeout=LOOK_S).done:
-                self.cluster.check()
+            self.cluster.wait(tuning)
         except ConnectionError as lost:  # it may come back: then Tune starts nothing more
             driver.end(lost)
             raise
@@ -130,7 +131,6 @@ class RayBackend(Backend):
             driver.end(interrupt)
             wait([tuning], timeout=END_S)
             raise
-        tuning.result()
 
 
 def check_workers(module: str, logs: Path) -> None:

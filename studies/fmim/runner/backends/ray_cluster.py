@@ -5,33 +5,35 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import secrets
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from fmim_core.machine import cores, free_processes, open_files
+from fmim.runner.backends.ray_admission import CONNECT_S, check_address, check_limits, fault_of, knock, token_for
+from fmim_core.machine import cores
 
-START_S, JOIN_S, CONNECT_S = 60.0, 30.0, 5.0
-"""Seconds that a cluster of our own may take to start, one of others to let us in, and its machine to answer at all."""
+START_S, JOIN_S, END_S = 60.0, 30.0, 5.0
+"""Seconds that a cluster of our own may take to start, one of others to let us in, and either of them to end."""
 LOOK_S, LOST_S = 2.0, 8.0
 """Seconds between two looks whether the cluster's head is there, and without an answer until it is given up."""
-TUNE_THREAD = "tune"
-"""The name of the thread in which Ray Tune runs. It ends with the run, unless its cluster has gone."""
+RAY_THREAD = "ray"
+"""The name of the threads in which Ray is called. They end before the program, but where it is interrupted as Ray
+starts or ends, or where its cluster has gone."""
 DRIVER_LOG = "fmim-driver.err"
 """Has what Ray says in this process, among Ray's logs."""
-PROCESSES, PROCESSES_PER_CORE, FILES, FILES_PER_CORE = 200, 50, 48, 16
-"""The needs of Ray, threads among the processes: measured were 190 and 55 on 2 cores, before its workers train."""
 LONGEST_TEMPORARY = 107 - len("/ray/session_2000-01-01_00-00-00_000000_0000000/sockets/plasma_store")
 """Characters: the path of a Unix socket has 107."""
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -45,8 +47,8 @@ def cluster_for(backend: Literal["ray", "inline"], address: str | None) -> Itera
     if backend == "inline":
         yield None
         return
-    _check_limits() if address is None else _check_address(address)
-    with _token(address):
+    check_limits() if address is None else check_address(address)
+    with token_for(address):
         cluster = RayCluster(address)
         try:
             cluster.check_admitted()
@@ -71,7 +73,7 @@ class RayCluster:
         self._silent_since: float | None = None
         self._error: BaseException | None = None
         self._answered, self._settled, self._leave = threading.Event(), threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._live, name="ray", daemon=True)
+        self._thread = threading.Thread(target=self._live, daemon=True)
         self._thread.start()
 
     def check_admitted(self) -> None:
@@ -94,18 +96,26 @@ class RayCluster:
         if self.address is not None:
             what, seconds = f"cannot join a Ray cluster at --address {self.address}", JOIN_S
         in_time = self._settled.wait(seconds)
-        if threading.current_thread() is threading.main_thread():  # which alone can: Ray's handler prints a stack
-            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         if in_time and self._error is None:
             return Path(self._session, "logs")
         why = str(self._error) if in_time else f"no answer for {seconds:g} s; see its logs"
         hint = "" if self.address is None else "; if it needs a token, set RAY_AUTH_TOKEN"
         raise ValueError(f"{what}: {why}{hint}; --backend inline needs no Ray") from self._error
 
-    def check(self) -> None:
+    def wait(self, call: Future[T]) -> T:
+        """Return what a call in another thread returns.
+
+        Raises:
+            ConnectionError: the cluster's head has gone.
+        """
+        while not wait([call], timeout=LOOK_S).done:
+            self._check_head()
+        return call.result()
+
+    def _check_head(self) -> None:
         """Raise a `ConnectionError` where the cluster's head has not answered for a while, asked every few seconds."""
         begun = time.monotonic()
-        if _fault_of(self._head) is None:
+        if fault_of(self._head) is None:
             self._silent_since = None
             return
         self._silent_since = self._silent_since or begun
@@ -114,24 +124,33 @@ class RayCluster:
             raise ConnectionError(f"{what} for {silent_s:.0f} s; its logs: {self.logs}")
 
     def leave(self) -> None:
-        """End a cluster of our own, or the connection to one of others."""
+        """End a cluster of our own, or the connection to one of others; what still hangs then ends with the process."""
+        self._thread.name = RAY_THREAD
+        if self._head and fault_of(self._head):  # Ray would wait for it, and then end this process without a word
+            import ray
+
+            atexit.unregister(ray.shutdown)
+            return
         self._leave.set()
-        if self._settled.is_set():  # else Ray waits for something, and ends with this process
-            self._thread.join()
+        if self._settled.is_set():
+            self._thread.join(END_S)  # its head may be about to end
+        else:  # Ray waits for something, and ends with this process: but for the agents of a raylet
+            _end_raylets()
 
     def _live(self) -> None:
         import ray
         from ray._private import worker
 
-        # What Ray starts inherits the mask: a terminal's Ctrl-C and its end reach our program, which ends Ray in order.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+        # What Ray starts inherits the mask: what a terminal or Slurm sends to all of us reaches this program alone,
+        # which ends Ray in order.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP, signal.SIGTERM})
         init: Any = partial(ray.init, logging_level=logging.ERROR, log_to_driver=False)
         reaper = None
         log = logging.getLogger("ray")
         to_terminal = [*log.handlers]
         try:
             if self.address is not None:
-                _knock(self.address)
+                knock(self.address)
                 self._answered.set()
                 context = init(self.address)
             else:  # without an address Ray would join any cluster noted on this machine, and wait for a dead one
@@ -149,13 +168,27 @@ class RayCluster:
         self._answered.set()
         self._settled.set()
         self._leave.wait()  # in this thread: what it has started ends with it
-        if self._head and _fault_of(self._head):  # Ray would wait for it, and then end this process without a word
-            atexit.unregister(ray.shutdown)
-        else:
-            ray.shutdown()
-            log.handlers[:] = to_terminal
+        if worker._global_node is not None:
+            for info in chain(*worker._global_node.all_processes.values()):  # they do not hear SIGTERM
+                info.process.terminate = info.process.kill
+        ray.shutdown()
+        log.handlers[:] = to_terminal
         if reaper is not None:
             reaper.communicate()
+
+
+def in_thread(call: Callable[[], T]) -> Future[T]:
+    """Make a call in another thread: Ray's block for a minute where the cluster's head has gone, signals, too."""
+    future = Future[T]()
+
+    def make() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=make, name=RAY_THREAD, daemon=True).start()
+    return future
 
 
 def _log_in(path: Path) -> logging.Handler:
@@ -164,15 +197,6 @@ def _log_in(path: Path) -> logging.Handler:
         return logging.FileHandler(path)
     except OSError:
         return logging.NullHandler()
-
-
-def _knock(address: str) -> None:
-    """Ask a cluster for its name, which it refuses at once without its token: `ray.init` would try for 20 s."""
-    from ray._private.services import canonicalize_bootstrap_address
-    from ray._raylet import GcsClient  # type: ignore[attr-defined]
-
-    if found := canonicalize_bootstrap_address(address):  # None: no cluster is noted on this machine, says `ray.init`
-        GcsClient(found)
 
 
 def _end_with_us(session: str) -> subprocess.Popen[bytes]:
@@ -188,71 +212,13 @@ def _end_with_us(session: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
-@contextmanager
-def _token(address: str | None) -> Iterator[None]:
-    """Set the token for the block that the processes of a cluster show each other.
+def _end_raylets() -> None:
+    """End the raylets that this process has started, and their agents, which do not see yet when a raylet dies."""
+    import psutil  # it comes with Ray
 
-    A cluster of our own has one of its own: Ray's would lie in the home directory, for every cluster the same. To a
-    cluster at HOST:PORT Ray shows its token only if told to; one without does not mind.
-    """
-    kept = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or os.path.expanduser("~/.ray/auth_token"))
-    if address is None:
-        variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    elif "RAY_AUTH_MODE" not in os.environ and ("RAY_AUTH_TOKEN" in os.environ or kept.is_file()):
-        variables = {"RAY_AUTH_MODE": "token"}
-    else:
-        variables = {}
-    before = {name: os.environ.get(name) for name in variables}
-    _set_token(variables)
-    try:
-        yield
-    finally:
-        _set_token(before)
-
-
-def _set_token(variables: Mapping[str, str | None]) -> None:
-    from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
-
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-    Config.initialize("")  # Ray reads mode and token once, and a process may have had another cluster before
-    AuthenticationTokenLoader.instance().reset_cache()
-
-
-def _check_address(address: str) -> None:
-    """Raise a `ValueError` where nobody listens at an address, for which Ray would try for a minute."""
-    if address == "auto":  # for Ray to look up
-        return
-    if fault := _fault_of(address):
-        raise ValueError(
-            f"cannot reach a Ray cluster at --address {address}: {fault}; give HOST:PORT or auto; --backend inline "
-            "needs no Ray"
-        )
-
-
-def _fault_of(address: str) -> Exception | None:
-    """Return why nobody can be reached at HOST:PORT, or None."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
-    except (OSError, ValueError, OverflowError) as error:
-        return error
-    return None
-
-
-def _check_limits() -> None:
-    """Raise a `ValueError` where this process may not start what Ray needs, which would hang."""
-    asked = (
-        ("processes and threads (ulimit -u, or a container's limit)", free_processes(), PROCESSES, PROCESSES_PER_CORE),
-        ("open files (ulimit -n)", open_files(), FILES, FILES_PER_CORE),
-    )
-    for what, there, fixed, per_core in asked:
-        needed = fixed + per_core * cores()
-        if there < needed:
-            raise ValueError(
-                f"Ray needs about {needed} {what} on {cores()} cores, but this process may only use {there:g} more: "
-                "raise the limit, or use --backend inline, which needs no Ray"
-            )
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):
+            if child.name() == "raylet":
+                child.suspend()  # lest it starts another one meanwhile
+                for process in (*child.children(recursive=True), child):
+                    process.kill()

@@ -15,16 +15,18 @@ from pathlib import Path
 
 import pytest
 
-from fmim.runner.backends import ray_cluster
+from fmim.runner.backends import ray_admission, ray_cluster
 from fmim.runner.backends.ray_cluster import cluster_for
 from tests.support.paths import ROOT
 from tests.support.program import free_port, wait_for
 
 SLOTS = """
-import json, os, sys
+import json, os, signal, sys
 from fmim.runner.backends.ray_cluster import cluster_for
 if sys.argv[1:] == []:
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+heard = []
+signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
 with cluster_for("ray", sys.argv[1] if sys.argv[1:] else None) as cluster:
     from fmim.runner.backends.ray_backend import RayBackend
     print(RayBackend.of(cluster, 1.0, 0.0).slots, flush=True)
@@ -37,6 +39,7 @@ with cluster_for("ray", sys.argv[1]):
 """
 INSIDE = """
     import psutil, ray
+    signal.raise_signal(signal.SIGTERM)
     ours = [psutil.Process(), *psutil.Process().children(recursive=True)]
     sockets = [one for process in ours for one in process.net_connections("tcp") if one.status == "LISTEN"]
     print(json.dumps({
@@ -48,7 +51,8 @@ INSIDE = """
         "gcs": ray.get_runtime_context().gcs_address,
     }), flush=True)
     input()
-print(os.environ.get("RAY_AUTH_TOKEN"), os.environ.get("RAY_AUTH_MODE"))
+signal.raise_signal(signal.SIGTERM)
+print(len(heard), os.environ.get("RAY_AUTH_TOKEN"), os.environ.get("RAY_AUTH_MODE"))
 """
 
 
@@ -83,7 +87,7 @@ def test_a_cluster_of_our_own_takes_what_it_finds_and_lets_nobody_in(tmp_path: P
     written = [path for path in Path(told["logs"]).parent.rglob("*") if path.is_file()]
     assert len(written) > 5
     assert [path for path in written if told["token"].encode() in path.read_bytes()] == []
-    assert rest == "None disabled\n"
+    assert rest == "2 None disabled\n"  # SIGTERM is heard, whatever Ray does with it
     assert list(long.iterdir()) == []
 
 
@@ -113,8 +117,8 @@ def first_line_of_stranger(address: str) -> str:
 def test_limits_that_make_ray_hang_are_told_in_advance(
     monkeypatch: pytest.MonkeyPatch, limit: str, there: int, words: str
 ) -> None:
-    monkeypatch.setattr(ray_cluster, "cores", lambda: 2)
-    monkeypatch.setattr(ray_cluster, limit, lambda: there)
+    monkeypatch.setattr(ray_admission, "cores", lambda: 2)
+    monkeypatch.setattr(ray_admission, limit, lambda: there)
     with pytest.raises(ValueError, match=words), cluster_for("ray", None):
         pass
 
@@ -134,7 +138,7 @@ def test_where_the_logs_are_another_users_ray_stays_silent(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_what_is_no_ray_ends_the_start_in_time() -> None:
     """Ray itself would try for a minute."""
-    hasty = "from fmim.runner.backends import ray_cluster\nray_cluster.JOIN_S = 1.0\n"
+    hasty = "from fmim.runner.backends import ray_admission, ray_cluster\nray_cluster.JOIN_S = 1.0\n"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         command = [sys.executable, "-c", hasty + SLOTS, address]
