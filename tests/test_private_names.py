@@ -37,7 +37,7 @@ NAMES = [  # package, module, name in it, our file, and why nothing public does
     ("mlflow", "mlflow.server", "BACKEND_STORE_URI_ENV_VAR", f"{TRACKING}/server.py", "settings of the app"),
     ("pydicom", "pydicom.filereader", "_read_file_meta_info", "fmim_core/data/images/dicom.py", "others unpack all"),
     ("ray", "ray._private.services", "canonicalize_bootstrap_address", ADMISSION, REFUSAL),
-    ("ray", "ray._private", "worker._global_node", CLUSTER, "ray.shutdown ends processes by SIGTERM only"),
+    ("ray", "ray._private.worker", "_global_node", CLUSTER, "ray.shutdown ends processes by SIGTERM only"),
     ("ray", "ray._private", "worker.print_to_stdstream", CLUSTER, "it prints the last words of a raylet"),
     ("ray", "ray._raylet", "GcsClient", ADMISSION, REFUSAL),
     ("ray", "ray._raylet", "AuthenticationTokenLoader.instance", ADMISSION, TOKEN),
