@@ -109,12 +109,19 @@ class DiesAtOnce(IdleTrial):
 
 
 def test_where_every_worker_dies_at_once_the_run_ends_with_one_reason(
-    cluster: RayCluster, tiny_bank: Bank, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    cluster: RayCluster,
+    tiny_bank: Bank,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Four deaths, of a trial that is tried again and of the next one, instead of eight."""
+    for module in ("ray_driver", "ray_backend"):
+        monkeypatch.setattr(f"fmim.runner.backends.{module}.RETRIES", 1)
     backend = replace(RayBackend.of(cluster, float(cores()), 0.0), trial=DiesAtOnce)
-    with pytest.raises(ConnectionError, match="8 Ray workers died"):
+    with pytest.raises(ConnectionError, match="4 Ray workers died"):
         backend.run(Dispatcher(idle_plan(200), tiny_bank, tmp_path, {}), tmp_path, 200)
-    assert 2 <= len(list(read_records(tmp_path))) <= 3
+    assert 1 <= len(list(read_records(tmp_path))) <= 2
     assert capfd.readouterr().err == ""  # no traceback
 
 
@@ -193,7 +200,10 @@ def test_ray_proposes_and_trains_the_same(cluster: RayCluster, inline: Path, tmp
     assert record_path(out, "tpe.c02.fold1").exists()
 
 
-def test_the_command_predicts(running: RayCluster, tmp_path: Path, fmim_here: Program) -> None:
+def test_the_command_predicts(
+    running: RayCluster, tmp_path: Path, fmim_here: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fmim.runner.calibrate.MEASURED_S", 0.1)
     command = ("plan", "lambda_sweep", "--preset", "smoke", "--calibrate", "--gpus-per-trial", "0", "--out", "out")
     done = fmim_here(*command, *ALL_CORES, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
