@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from matplotlib.figure import Figure
@@ -19,6 +20,8 @@ from tests.test_layout import PACKAGES, files
 CLUSTER, TRACKING = "studies/fmim/runner/backends/ray_cluster.py", "studies/fmim/runner/tracking"
 ADMISSION = "studies/fmim/runner/backends/ray_admission.py"
 TOKEN, REFUSAL = "Ray reads its token once", "ray.init takes 20 s to say that a cluster refuses us"
+DRIVER, TUNE = "studies/fmim/runner/backends/ray_driver.py", "ray.tune.execution.tune_controller"
+STARTS = "Tune tells its scheduler of trials, and of no worker that starts"
 TABLES, SQL = "mlflow.store.tracking.dbmodels.models", "MLflow itself does not find artifacts that were moved"
 NAMES = [  # package, module, name in it, our file, and why nothing public does
     ("matplotlib", "matplotlib.legend", "_ncols", "reports/fmim_reports/drawing/plotting.py", "it has a setter only"),
@@ -42,10 +45,15 @@ NAMES = [  # package, module, name in it, our file, and why nothing public does
     ("ray", "ray._raylet", "GcsClient", ADMISSION, REFUSAL),
     ("ray", "ray._raylet", "AuthenticationTokenLoader.instance", ADMISSION, TOKEN),
     ("ray", "ray._raylet", "Config.initialize", ADMISSION, TOKEN),
+    ("ray", TUNE, "_actor_manager.pending_actors", DRIVER, STARTS),
+    ("ray", TUNE, "_trial_to_actor", DRIVER, STARTS),
     ("torch", "torch.utils._pytree", "tree_map_only", "fmim_core/trial/trial.py", "a state may be nested"),
 ]
 DOCUMENTED = {"_asdict", "_exit", "_fields", "start_new_thread"}  # in Python's own library
-OBJECTS = {"matplotlib.legend": lambda: Figure().legend([], [])}  # whose attribute the name is
+OBJECTS = {  # whose attribute the name is
+    "matplotlib.legend": lambda: Figure().legend([], []),
+    TUNE: lambda: import_module(TUNE).TuneController(search_alg=Mock(spec=[]), resource_manager_factory=Mock),
+}
 
 
 @pytest.mark.parametrize(("package", "module", "name", "file", "why"), NAMES, ids=[f"{it[1]}.{it[2]}" for it in NAMES])

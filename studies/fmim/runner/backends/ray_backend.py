@@ -17,7 +17,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import Backend, TrialSource, allot
 from fmim.runner.backends.ray_cluster import RayCluster, in_thread
-from fmim.runner.backends.ray_driver import RETRIES, WORKER_S, Driver, PlanSearcher, StudyTrainable, last_words
+from fmim.runner.backends.ray_driver import RETRIES, Driver, InTurn, PlanSearcher, StudyTrainable, last_words, worker_s
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Code
 from fmim_core.trial.trial import Trial
@@ -53,7 +53,7 @@ class RayBackend(Backend):
             found = cls(*allot(cpus, gpus, nodes), cluster, code)
             if cluster.address is not None:  # elsewhere may be another Python, or none of this program
                 check_workers(StudyTrainable.__module__, logs)
-            if code and (wrong := _faults(_nodes(), fault_of_code, code.model_dump_json(), seconds=WORKER_S)):
+            if code and (wrong := _faults(_nodes(), fault_of_code, code.model_dump_json(), seconds=worker_s())):
                 raise ValueError(
                     "\n  ".join([f"{code.main.path} runs in this process, but not in workers of Ray:", *wrong])
                 )
@@ -103,6 +103,7 @@ class RayBackend(Backend):
                 ),
                 tune_config=tune.TuneConfig(
                     search_alg=PlanSearcher(driver),
+                    scheduler=InTurn(),
                     num_samples=number * (1 + RETRIES),  # some may be given again
                     reuse_actors=True,
                     trial_dirname_creator=lambda trial: trial.trial_id,
@@ -155,7 +156,7 @@ def check_workers(module: str, logs: Path) -> None:
         return None
 
     nodes = _nodes()
-    if wrong := _faults(nodes, fault_of_worker, module, seconds=WORKER_S):
+    if wrong := _faults(nodes, fault_of_worker, module, seconds=worker_s()):
         what = f"the workers of the Ray cluster cannot run this program on {len(wrong)} of {len(nodes)} nodes:"
         to_do = (
             "Install the same version there for that interpreter, or set PYTHONPATH before `ray start`; "
@@ -204,7 +205,7 @@ def _faults(
     found = []
     for task, name in tasks.items():
         try:
-            what = f"no worker started within {seconds:g} s" if task in late else ray.get(task)
+            what = f"no worker started within {seconds:.0f} s" if task in late else ray.get(task)
         except ray.exceptions.RayError as error:  # the node has gone, or its worker ended
             what = f"the check could not run: {str(error).strip().splitlines()[-1]}"
         if what:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import Counter, deque
 from collections.abc import Mapping
@@ -12,19 +13,20 @@ from typing import Any, NoReturn
 
 from ray import tune
 from ray.tune.experiment import Trial as RayTrial
+from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import TrialSource
 from fmim.runner.backends.ray_cluster import RayCluster
-from fmim_core.machine import keep_freed_memory
+from fmim_core.machine import cores, keep_freed_memory
 from fmim_core.records import Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
 from fmim_core.trial.cost import cut_off, earlier_attempts
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 
 RETRIES = 3  # of a trial whose worker or node died, from its checkpoint; errors inside a training are never retried
-WORKER_S = 60.0  # for a worker to start and to import this program
+WORKER_S = 60.0  # for a worker to start and to import this program, where the cores are free
 LAST_LINES = 5  # of a log, in a message
 REPORT_S = 1.0  # from one report of a worker to the next: each keeps the worker waiting, and takes the driver 10 ms
 
@@ -101,6 +103,28 @@ class PlanSearcher(Searcher):
         """Save nothing, for the same reason."""
 
 
+class InTurn(FIFOScheduler):
+    """Tune's choice of the trial for a free worker: the first whose own worker does not start yet.
+
+    By itself Tune takes the first of all, and stops the worker that starts for it. Where trials are shorter than the
+    start of a worker, most workers would never train.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._due: list[RayTrial] = []
+
+    def on_trial_add(self, tune_controller: Any, trial: RayTrial) -> None:
+        """Take note of a trial that is new, or to be run again."""
+        self._due.append(trial)
+
+    def choose_trial_to_run(self, tune_controller: Any) -> RayTrial | None:
+        """Return that trial; a worker that waits for its resources is pending to Tune."""
+        self._due = [trial for trial in self._due if trial.status == RayTrial.PENDING]
+        workers, waiting = tune_controller._trial_to_actor, {None, *tune_controller._actor_manager.pending_actors}
+        return next((trial for trial in self._due if workers.get(trial) in waiting), None)
+
+
 @dataclass
 class Given:
     """A trial that Tune has.
@@ -161,8 +185,8 @@ class Driver(tune.Callback):
             raise fault
         if self._deaths.total() >= self._deaths_allowed and not self._trains:
             self._lost(f"{self._deaths.total()} Ray workers died before any had trained an epoch")
-        if not self._has_workers and not self._deaths and time.monotonic() - self._began > WORKER_S:
-            self._lost(f"no Ray worker started within {WORKER_S:g} s")
+        if not self._has_workers and not self._deaths and time.monotonic() - self._began > (seconds := worker_s()):
+            self._lost(f"no Ray worker started within {seconds:.0f} s")
 
     @property
     def _trains(self) -> bool:
@@ -233,6 +257,11 @@ class Driver(tune.Callback):
         silent_s = time.monotonic() - given.heard_at if given.so_far else 0.0
         so_far = given.so_far or nothing_heard(given.spec, self._settings)  # it may die before its trial begins
         return record_of_dead_worker(given.spec, error, self._settings.out, so_far, silent_s)
+
+
+def worker_s() -> float:
+    """Return how many seconds a worker may take to start: up to ten times as long where others use the cores, too."""
+    return WORKER_S * min(max(1.0, os.getloadavg()[0] / cores()), 10.0)
 
 
 def nothing_heard(spec: TrialSpec, settings: RunSettings) -> SoFar:
