@@ -19,14 +19,14 @@ UNITS = {"margin_degrees": "°"}
 NOTHING = "–"
 
 # What pdflatex needs for the signs that reports use; every other text is escaped character by character.
-_TEX = {
+_TEX = str.maketrans({
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}",
     **{sign: "\\" + sign for sign in "&%$#_{}"},
     "ε": r"$\varepsilon$", "β": r"$\beta$", "λ": r"$\lambda$", "Δ": r"$\Delta$", "φ": r"$\varphi$",
     "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "≥": r"$\geq$", "≤": r"$\leq$", "√": r"$\surd$",
     "–": "--", "—": "---", "…": r"\dots{}", "’": "'", "·": r"$\cdot$", "\u00a0": "~", "°": r"$^{\circ}$", "�": "?",
-}  # fmt: skip
+})  # fmt: skip
 # Symbols with an index: N_s, K_Δ, K_an, m_neg, m_pos stay one symbol in every format.
 _INDEXED = re.compile(r"\b([NKm])_(s|Δ|an|neg|pos)\b")
 # In figures: the formulas that this package writes, any other dollar sign that is not escaped already, and symbols.
@@ -166,4 +166,4 @@ def _in_figure(found: re.Match[str]) -> str:
 
 
 def _escape_tex(text: str) -> str:
-    return "".join(_TEX.get(sign, sign) for sign in without_controls(text).replace("\n", " "))
+    return without_controls(text).replace("\n", " ").translate(_TEX)

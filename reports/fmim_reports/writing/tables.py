@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, takewhile
-from operator import attrgetter
+from itertools import compress, groupby, takewhile
+from operator import attrgetter, is_not
 from types import SimpleNamespace
 from typing import Any
 
@@ -68,7 +68,7 @@ class Table:
     @property
     def main(self) -> Table:
         """It without the columns that are `more`."""
-        return replace(self, columns=[column for column in self.columns if not column.more])
+        return replace(self, columns=[one for one in self.columns if not one.more]) if self.rest else self
 
     @property
     def rest(self) -> Table | None:
@@ -116,7 +116,7 @@ class Table:
             groups[-1].append(row)
         return groups
 
-    @property
+    @cached_property
     def all_notes(self) -> list[str]:
         """The lines below the table: what the mark of best values means, and the notes."""
         marked = any(cell.best for group in self.row_groups for row in group for cell in row.cells)
@@ -251,13 +251,14 @@ def csv_lines(table: Table) -> Iterator[str]:
     """
     line = csv.writer(SimpleNamespace(write=str), lineterminator="\n")  # returns what `write` returns
     yield line.writerow([in_csv(name) for name in table.stored])
-    columns = list(table.stored.values())
+    keys, columns = [key for key, _ in table.stored.values()], [column for _, column in table.stored.values()]
     above, cells = [object() for _ in columns], [""] * len(columns)
     for row in table.rows:
-        for at, (key, column) in enumerate(columns):
-            if (given := row.get(key)) is not above[at]:  # most cells of a long table are those of the row above
-                above[at], value = given, _value(column, given)
-                cells[at] = "" if value is None else str(in_csv(value))
+        given = list(map(row.get, keys))
+        for at in compress(range(len(cells)), map(is_not, given, above)):  # few differ from the row above
+            value = _value(columns[at], given[at])
+            cells[at] = "" if value is None else str(in_csv(value))
+        above = given
         yield line.writerow(cells)
 
 
