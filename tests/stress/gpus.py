@@ -120,7 +120,6 @@ def attempts(times: int, seed: int, folder: Path) -> Iterator[Outcome]:
     for number in range(times):
         with (
             patch.dict(os.environ, patient),
-            patch("fmim.runner.backends.ray_driver.WORKER_S", LONGEST_S),
             nodes(folder, NODE) as cluster,
             patch.dict(os.environ, cluster.variables),
         ):
