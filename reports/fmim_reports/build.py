@@ -13,7 +13,8 @@ from pathlib import Path
 from fmim_core.records import flat, summary_path, write_bytes
 from fmim_reports.across.overview import summary_of
 from fmim_reports.drawing.plotting import Plot
-from fmim_reports.page.files import filled, write_figures, write_table
+from fmim_reports.page.files import write_figures, write_table
+from fmim_reports.page.templates import filled
 from fmim_reports.parts.methods import methods
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems

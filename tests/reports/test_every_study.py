@@ -16,7 +16,8 @@ from fmim_reports.build import tables_of, write_tables
 from fmim_reports.drawing.plotting import NothingToDraw, drawn, drawn_in_place_of
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.studies import contents_of
-from fmim_reports.writing.captions import source_line, without_data
+from fmim_reports.writing.captions import source_line
+from fmim_reports.writing.formats import without_data
 from fmim_reports.writing.sections import Section
 from tests.support.declared import make_declared_out
 from tests.support.file_contents import NETWORK, PIXELS, add_references

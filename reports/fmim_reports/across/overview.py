@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from fmim_core.records import ReportSummary, StudyFile, study_path, summary_path
-from fmim_reports.page.files import filled
+from fmim_reports.page.templates import filled
 from fmim_reports.reading.cost import cost_of
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import duration

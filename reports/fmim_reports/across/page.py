@@ -12,7 +12,8 @@ from fmim_core.metric_names import METRICS
 from fmim_core.records import write_bytes
 from fmim_reports.across.differences import StudyDifference, not_compared
 from fmim_reports.across.studies import ComparedStudy, arm_groups, differing
-from fmim_reports.page.files import filled, write_table
+from fmim_reports.page.files import write_table
+from fmim_reports.page.templates import filled
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
 from fmim_reports.parts.comparisons.words import capital
 from fmim_reports.reading.summary import ArmSummary

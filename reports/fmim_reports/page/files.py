@@ -1,24 +1,18 @@
-"""The files of a report: templates filled with values, figures and tables."""
+"""The files of a report: figures, tables, and the pages of several studies."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
-from fmim_core.records import replacing, without_controls, write_bytes
+from fmim_core.records import replacing, write_bytes
 from fmim_reports.drawing.plotting import Plot
 from fmim_reports.drawing.rendering import DrawnFigure, render
-from fmim_reports.writing.captions import without_data
-from fmim_reports.writing.formats import to_html, to_md
+from fmim_reports.page.templates import filled
 from fmim_reports.writing.markup import latex, markdown
-from fmim_reports.writing.tables import Cell, Column, Table, csv_lines
+from fmim_reports.writing.tables import Table, csv_lines
 
 
 def write_figures(plots: Iterable[Plot], source: str, report: Path) -> list[DrawnFigure]:
@@ -39,12 +33,6 @@ def write_table(table: Table, folder: Path, csv_alone: bool = False) -> None:
     if not csv_alone:
         write_bytes(folder / "tables" / f"{table.name}.md", markdown(table).encode())
         write_bytes(folder / "tables" / f"{table.name}.tex", latex(table).encode())
-
-
-def filled(template: str, **values: Any) -> bytes:
-    """Return a template of this folder filled with values; no two lines of Markdown in a row are empty."""
-    text = _environment().get_template(template).render(**values)
-    return (re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n" if template.endswith(".md.j2") else text).encode()
 
 
 @dataclass(frozen=True)
@@ -78,28 +66,3 @@ def write_several(report: Path, parts: Sequence[Part], **said: Any) -> Path:
     write_bytes(report / "report.md", filled("several.md.j2", parts=parts, **said))
     write_bytes(report / "index.html", filled("several.html.j2", parts=parts, **said))
     return report / "index.html"
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    """Return the templates, compiled once; names are text in them, and a value that is not there is an error."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("fmim_reports", "page"),
-        autoescape=lambda name: name is None or ".html" in name,
-        undefined=jinja2.StrictUndefined,
-        # not of markup, which has been made so
-        finalize=lambda value: without_controls(value) if type(value) is str else value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(sym=lambda text: Markup(to_html(text)), md=to_md, without_data=without_data)
-    environment.globals.update(cell_class=cell_class, latex=latex, markdown=markdown)
-    return environment
-
-
-_WHOLE = 26  # characters of a text that is not broken over lines
-
-
-def cell_class(cell: Cell, column: Column) -> str:
-    """Return the class of a cell in the style sheet."""
-    return "num" if column.numeric else "whole" if len(cell.text) <= _WHOLE else ""

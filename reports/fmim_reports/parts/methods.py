@@ -12,7 +12,7 @@ from typing import Any
 
 from fmim_core.records import SEED, ArmEntry, flat
 from fmim_reports.drawing.axes import HOW_FAR
-from fmim_reports.page.files import filled
+from fmim_reports.page.templates import filled
 from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.reading.files import key_of
 from fmim_reports.reading.results import Results

@@ -9,10 +9,9 @@ from itertools import accumulate
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import Estimate, arm_summaries, on_reference, queries_at
-from fmim_reports.writing.formats import decimal, in_percent, listed
+from fmim_reports.writing.formats import DATA, decimal, in_percent, listed
 
 KEPT = {"last": "last", "best": "best validation", "best_all_pairs": "best all-pairs validation"}
-_DATA = " Data: "
 FEW_QUERIES = 30
 """A time after baseline with fewer has a star in figures."""
 OTHER_DEVICE = (
@@ -27,12 +26,7 @@ def source_line(results: Results) -> str:
 
 def caption(results: Results, text: str) -> str:
     """Return a caption that ends with the data."""
-    return f"{text}{_DATA}{results.study.data.phrase}."
-
-
-def without_data(caption: str) -> str:
-    """Return a caption for a page that says once on which data everything is."""
-    return caption.partition(_DATA)[0]
+    return f"{text}{DATA}{results.study.data.phrase}."
 
 
 def alt_text(parts: Iterable[str], most: int = 45) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SYMBOLS = {"epsilon": "ε", "beta": "β", "lam": "λ", "k_delta": "K_Δ", "k_an": "K_an", "margin_degrees": "margin"}
 UNITS = {"margin_degrees": "°"}
 NOTHING = "–"
+DATA = " Data: "  # ends a caption, before what the data are
 
 # What pdflatex needs for the signs that reports use; every other text is escaped character by character.
 _TEX = str.maketrans({
@@ -157,6 +158,11 @@ def to_figure(text: str) -> str:
     """
     lines = (line if len(line) <= _LINE else f"{line[: _LINE - 1]}…" for line in without_controls(text).split("\n"))
     return _FORMULA.sub(_in_figure, "\n".join(lines))
+
+
+def without_data(caption: str) -> str:
+    """Return a caption for a page that says once on which data everything is."""
+    return caption.partition(DATA)[0]
 
 
 def _in_figure(found: re.Match[str]) -> str:

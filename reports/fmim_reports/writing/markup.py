@@ -6,9 +6,12 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
+from typing import TYPE_CHECKING
 
 from fmim_reports.writing.formats import to_md, to_tex
-from fmim_reports.writing.tables import Cell, Row, Table
+
+if TYPE_CHECKING:
+    from fmim_reports.writing.tables import Cell, Row, Table
 
 
 def markdown(table: Table) -> str:
