@@ -167,7 +167,7 @@ def accounting_table(results: Results) -> Table:
         "Other seconds: waiting for the runner between epochs, checkpoints, and the last work of a worker that died; "
         "only the last is in the device-seconds."
     )
-    resumed = cost_of(results.every_trial).resumed
+    resumed = sum(trial.record.cost.resumed for trial in results.every_trial if trial.record)
     lost = "was interrupted and resumed from a checkpoint: the seconds between the two are in no record"
     notes = [f"{resumed} times a trial {lost}." if resumed else "", reuse_sentence(results.every_trial)]
     return Table("cost_accounting", "Cost by arm and stage", caption(results, text), columns, rows, notes, how=how)

@@ -147,18 +147,17 @@ def per_replicate_table(results: Results) -> Table:
 
 
 def _values(results: Results) -> Iterator[dict[str, Any]]:
+    interval = results.interval.unit
     for trial in results.every_trial:
         if trial.record is None or trial.record.measured is None:
             continue
         own = {"arm": row_name(results, trial.arm), "status": trial.status, "record": trial.file}
         of_trial = {**vars(trial), **own, "seed": trial.record.seed}
-        for metric, time in product(METRICS.values(), (*trial.times, None)):
-            queries = trial.metric("queries", time)
-            yield {
-                **of_trial,
-                "metric": metric.name,
-                "unit": metric.unit,
-                results.interval.unit: ALL_TIMES if time is None else str(time),
-                "queries": int(queries) if queries >= 0 else None,
-                "value": trial.metric(metric.name, time),
-            }
+        asked = {time: trial.metric("queries", time) for time in (*trial.times, None)}
+        at = {
+            time: {interval: ALL_TIMES if time is None else str(time), "queries": int(count) if count >= 0 else None}
+            for time, count in asked.items()
+        }
+        for metric, time in product(METRICS.values(), at):
+            value = trial.metric(metric.name, time)
+            yield {**of_trial, **at[time], "metric": metric.name, "unit": metric.unit, "value": value}

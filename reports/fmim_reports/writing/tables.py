@@ -249,17 +249,17 @@ def csv_lines(table: Table) -> Iterator[str]:
 
     No text is a formula of a spreadsheet (`in_csv`).
     """
-    line = csv.writer(SimpleNamespace(write=str), lineterminator="\n")  # returns what `write` returns
-    yield line.writerow([in_csv(name) for name in table.stored])
+    quoted = csv.writer(SimpleNamespace(write=str), lineterminator="").writerow  # returns what `write` returns
+    yield ",".join(quoted([in_csv(name)]) for name in table.stored) + "\n"
     keys, columns = [key for key, _ in table.stored.values()], [column for _, column in table.stored.values()]
     above, cells = [object() for _ in columns], [""] * len(columns)
     for row in table.rows:
         given = list(map(row.get, keys))
         for at in compress(range(len(cells)), map(is_not, given, above)):  # few differ from the row above
             value = _value(columns[at], given[at])
-            cells[at] = "" if value is None else str(in_csv(value))
+            cells[at] = "" if value is None or value == "" else quoted([in_csv(value)])
         above = given
-        yield line.writerow(cells)
+        yield ",".join(cells) + "\n"
 
 
 def to_csv(table: Table) -> str:
