@@ -35,7 +35,7 @@ def programs(out: Path) -> dict[str, tuple[tuple[str, ...], frozenset[str]]]:
         "fmim --help": (("-m", "fmim", "--help"), COMMANDS),
         "fmim list": (("-m", "fmim", "list"), COMMANDS),
         "fmim status OUT": (("-m", "fmim", "status", str(out)), COMMANDS),
-        "a study's start": (("-c", "import fmim.runner.run"), SLOW | {"statsmodels", "ray"}),
+        "a study's start": (("-c", "import fmim.runner.run, fmim.terminal.run_display"), SLOW | {"statsmodels", "ray"}),
         "a trial's worker": (("-c", FIRST_STEP), SLOW | {"ray"}),  # a bank's index is pandas'
     }
 

@@ -16,9 +16,6 @@ from fmim.printing import ProgressBar, TextConsole, TextTable
 from fmim.runner.schedule.progress import StudyProgress
 from fmim.terminal.status import arms_of, in_one_line, running_of
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import arm_summaries
-from fmim_reports.studies import contents_of
-from fmim_reports.writing.captions import chosen_word
 from fmim_reports.writing.formats import NOTHING, configuration_text, in_percent, mean_se_text
 
 LINE_EVERY_S = 15.0  # where there is no terminal to redraw
@@ -132,6 +129,10 @@ NUMBERS = ("validation", "test", "N_s")
 
 def show_results(results: Results, console: TextConsole) -> None:
     """Print the arms, and the answer of the report."""
+    from fmim_reports.reading.summary import arm_summaries
+    from fmim_reports.studies import contents_of
+    from fmim_reports.writing.captions import chosen_word
+
     rows = []
     for arm in arm_summaries(results):
         validation = in_percent(arm.validation.stat.mean) if arm.validation.stat.n else NOTHING
