@@ -124,7 +124,7 @@ SMOKE = Preset(
 
 QUICK = Preset(
     name="quick",
-    about="the whole protocol on small images, 300 steps per training, 10 minutes on 2 cores",
+    about="the whole protocol on small images, 300 steps per training, 6 to 8 minutes on 2 cores",
     settings=(*SMALL_NET, ("batches.per_epoch", 5), ("augmentation.crop", 64), ("epochs", 60), ("validate_every", 15)),
     image_size=70,
     phantom=PhantomConfig(test_subjects=200, ageing=1.5, acquisition=3),
