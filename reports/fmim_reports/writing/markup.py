@@ -91,13 +91,10 @@ def _rows(table: Table) -> list[Row]:
 
 def _pages(table: Table, most: int) -> list[slice]:
     """Return which rows each page holds, of so many lines."""
-    lines = accumulate(max(_height(cell.text) for cell in row.cells) for row in _rows(table))
+    texts = ([cell.text for cell in row.cells] for row in _rows(table))
+    lines = accumulate(max(len(textwrap.wrap(s, _LONG - 1)) if len(s) >= _LONG else 1 for s in row) for row in texts)
     ends = list(accumulate(len(list(page)) for _, page in groupby(lines, lambda line: line // most)))
     return [slice(start, end) for start, end in pairwise([0, *ends])] or [slice(0)]
-
-
-def _height(text: str) -> int:
-    return len(textwrap.wrap(text, _LONG - 1)) if len(text) >= _LONG else 1
 
 
 def _widths(table: Table) -> tuple[list[int], list[bool]]:
