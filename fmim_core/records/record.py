@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -133,6 +134,11 @@ class Record(Document):
         threads = max(1, int(self.cost.device_share))
         about = f"{self.environment['cpu_capability']}, {threads} thread{'s' * (threads > 1)}"
         return f"{self.environment['processor']} ({about})"
+
+    @property
+    def began(self) -> float:
+        """When it began, in seconds since 1970."""
+        return datetime.fromisoformat(self.started_at).timestamp()
 
     @property
     def wasted_s(self) -> float:

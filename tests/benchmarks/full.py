@@ -8,7 +8,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from statistics import fmean
 
@@ -16,7 +15,7 @@ import psutil
 import torch
 
 from fmim.terminal.status import StudyStatus
-from fmim_core.records import DONE, INTERRUPTED, Record, read_records
+from fmim_core.records import DONE, INTERRUPTED, read_records
 from tests.benchmarks.measurement import Measurement
 from tests.benchmarks.quick import STUDY
 from tests.support.paths import ROOT
@@ -38,7 +37,7 @@ def measure(device: torch.device, preset: str = "full", seconds: float = 130.0) 
         records, status = list(read_records(study)), StudyStatus(study)
     if not records:
         raise RuntimeError(f"no trial was over after {seconds:g} s")
-    first = min(map(_began, records))
+    first = min(record.began for record in records)
     idle = 1 - fmean(share for moment, share in busy if moment > first)
     slots, done = status.study.executions[-1].slots, [record for record in records if record.cost.epochs]
     what = f"{STUDY}, {preset}: {len(records)} trials over, {slots} at once; the share of time without a kernel"
@@ -77,7 +76,3 @@ def busy_share(device: torch.device) -> float:
     time.sleep(EVERY_S)
     told = subprocess.run(NVIDIA_SMI, check=True, capture_output=True, text=True).stdout
     return float(told.splitlines()[0]) / 100
-
-
-def _began(record: Record) -> float:
-    return datetime.fromisoformat(record.started_at).timestamp()

@@ -102,7 +102,7 @@ def calibrate(plan: Plan, images: ImageSet, bank: Bank, backend: Backend) -> Cal
         key: _mean([timing_of(one, probes.validated) for one in found]) for key, found in probes.measured.items()
     }
     cold = fmean(timing_of(record, probes.validated).startup for record in probes.warm_up)
-    starts = sorted(datetime.fromisoformat(record.started_at).timestamp() for record in records)
+    starts = sorted(record.began for record in records)
     ends = sorted(datetime.fromisoformat(record.ended_at).timestamp() for record in records)
     # Which slot a trial ran on is not known, but the sum of all gaps does not depend on it.
     gaps = [start - end for start, end in zip(starts[backend.slots :], ends, strict=False)]
