@@ -106,6 +106,8 @@ def test_the_script_stops_at_the_time_limit_with_its_records_and_resumes_on_othe
     job.send_signal(signal.SIGTERM)
     assert slurm.end(job) == 130, slurm.log.read_text()
     assert "2 at once" in slurm.log.read_text()
+    assert slurm.log.read_text().count("interrupted; to resume: fmim run one_arm.py") == 1
+    assert "SIGTERM received" not in slurm.log.read_text()  # Ray's own handler shows a stack
     before = {path.name: path.read_bytes() for path in out.glob("records/*.json")}
     assert 1 <= len(before) < 14
     assert slurm.end(slurm.submit("localhost")) == 0, slurm.log.read_text()

@@ -108,7 +108,7 @@ def test_the_seeds_needed_are_the_first_with_the_power_and_none_where_subjects_l
 
 @pytest.mark.parametrize(
     ("variances", "runs"),
-    [(Variances(0.02**2), 60), pytest.param(Variances(0.02**2, 0.01**2, 0.1**2, 200), 200, marks=pytest.mark.slow)],
+    [(Variances(0.02**2), 60), pytest.param(Variances(0.02**2, 0.01**2, 0.1**2, 200), 100, marks=pytest.mark.slow)],
 )
 def test_the_range_of_the_seeds_needed_holds_the_true_number_in_four_of_five_studies(
     variances: Variances, runs: int
