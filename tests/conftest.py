@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -58,8 +59,11 @@ def tiny_bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Workers take files in the order below; by itself pytest-xdist gives out those with the most tests first."""
-    config.option.loadscopereorder = False
+    """Set what holds for all tests, in every process of pytest."""
+    config.option.loadscopereorder = False  # else those with the most tests come first, not in the order below
+    # As on most machines: no process compiles what another one has compiled, and the tests meet caches of bytecode.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     state = tempfile.TemporaryDirectory(prefix="fmim-state-")  # instead of what whoever runs the tests trusts
     os.environ["XDG_STATE_HOME"] = state.name
     config.add_cleanup(state.cleanup)

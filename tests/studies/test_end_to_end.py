@@ -16,9 +16,8 @@ from tests.support.documents import comparable_records
 from tests.support.mini_study import run_here
 from tests.support.own_files import ONE_ARM, write_files
 from tests.support.program import Program
-from tests.support.reports import without_figures
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_code")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_code", "no_figures")]
 STUDY = "one_arm"  # 8 trials in the search, 2 replicates, 4 of references
 
 
@@ -49,7 +48,7 @@ def tracked(folder: Path) -> Counter[str]:
 
 
 @pytest.fixture(scope="module")
-def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def on_ray(tmp_path_factory: pytest.TempPathFactory, no_figures: None) -> Path:
     """The study on Ray, killed with -9; and its end inline, where all that is left is short.
 
     Ctrl-C is among the tests of the Ray backend, SIGTERM in those of the guide for clusters.
@@ -63,8 +62,7 @@ def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_interrupted_on_ray_and_uninterrupted_inline_give_identical_records(on_ray: Path, tmp_path: Path) -> None:
     write_files(tmp_path, {f"{STUDY}.py": ONE_ARM})
-    with without_figures():
-        run_inline(tmp_path)
+    run_inline(tmp_path)
     ours, theirs = (comparable_records(folder / "runs" / STUDY) for folder in (on_ray, tmp_path))
     assert len(ours) == 14
     assert ours == theirs
