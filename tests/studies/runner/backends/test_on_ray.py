@@ -67,7 +67,7 @@ def test_a_trial_whose_worker_is_killed_goes_on_from_its_checkpoint_and_the_stud
     plan = mini_plan(epochs=5, replicates=1)
     plan = replace(plan, study=plan.study.model_copy(update={"arms": plan.arms[:1]}))
     dispatcher = Dispatcher(plan, tiny_bank, tmp_path, {})
-    backend = RayBackend.of(cluster, 1.0, 0.0)
+    backend = RayBackend.of(cluster, float(cores()), 0.0)  # one worker, which is started twice
     replace(backend, trial=DiesInTraining).run(dispatcher, tmp_path, plan.trials)
     assert dispatcher.complete
     records = list(read_records(tmp_path))
@@ -76,7 +76,7 @@ def test_a_trial_whose_worker_is_killed_goes_on_from_its_checkpoint_and_the_stud
     assert (attempt.status, attempt.error.kind) == ("failed", "worker died")
     assert "The actor died unexpectedly" in attempt.error.message
     assert attempt.cost.wall_s >= attempt.cost.lost_s > 0
-    assert attempt.cost.device_share == 1.0
+    assert attempt.cost.device_share == cores()
     assert attempt.cost.epochs == 0  # those that it had run are the later attempt's, which resumed from them
 
 
