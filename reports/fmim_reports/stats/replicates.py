@@ -35,8 +35,10 @@ def by_replicate(values: Values) -> dict[Hashable, float]:
         values = {key: group.to_numpy() for key, group in values.groupby(level=0, sort=False, dropna=False)}
     if not isinstance(values, Mapping):
         values = dict(enumerate(values))
-    mean = lambda value: value if isinstance(value, float) else np.mean(np.asarray(value, dtype=float))  # noqa: E731
-    return {key: float(mean(value)) for key, value in values.items()}
+    return {
+        key: float(value if isinstance(value, float) else np.mean(np.asarray(value, dtype=float)))
+        for key, value in values.items()
+    }
 
 
 def mean_se(values: Values) -> MeanSE:

@@ -125,7 +125,7 @@ class RayCluster:
 
     def leave(self) -> None:
         """End a cluster of our own, or the connection to one of others; what still hangs then ends with the process."""
-        self._thread.name = RAY_THREAD
+        self._thread.name = RAY_THREAD  # from now on the program may end without it
         if self._head and fault_of(self._head):  # Ray would wait for it, and then end this process without a word
             import ray
 
@@ -178,7 +178,7 @@ class RayCluster:
 
 
 def in_thread(call: Callable[[], T]) -> Future[T]:
-    """Make a call in another thread: Ray's block for a minute where the cluster's head has gone, signals, too."""
+    """Make a call in another thread: where the head has gone, Ray's calls block for a minute, and hold up signals."""
     future = Future[T]()
 
     def make() -> None:

@@ -138,7 +138,7 @@ def test_where_the_logs_are_another_users_ray_stays_silent(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_what_is_no_ray_ends_the_start_in_time() -> None:
     """Ray itself would try for a minute."""
-    hasty = "from fmim.runner.backends import ray_admission, ray_cluster\nray_cluster.JOIN_S = 1.0\n"
+    hasty = "from fmim.runner.backends import ray_cluster\nray_cluster.JOIN_S = 1.0\n"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         command = [sys.executable, "-c", hasty + SLOTS, address]
